@@ -109,6 +109,18 @@ def test_a_viewer_changes_nothing(console):
             assert (reply.status == 403) == (role == "operator"), (method, path, reply.text)
 
 
+@pytest.mark.parametrize("headers, status", [
+    (None, 401), ({"Host": "evil.example"}, 403), ({"Origin": "http://evil.example"}, 403)])
+def test_no_path_is_open_to_strangers(console, headers, status):
+    """Without a token, and with an operator's at a foreign page or under a foreign name."""
+    found = list(routes(console))
+    assert len(found) > 40
+    for method, path, _ in found:
+        given = None if headers is None else console.operator
+        reply = console.request(method, path, token=given, headers=headers)
+        assert reply.status == status, (method, path, reply.status)
+
+
 def test_nobody_raises_its_role(console):
     reply = console.request(
         "POST", "/admin/v1/reload", token=console.viewer, headers={"X-Role": "operator"})

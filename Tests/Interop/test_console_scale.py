@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import pathlib
 import statistics
 import threading
 import time
@@ -10,7 +11,7 @@ import pytest
 
 from agent import wait_for
 from browser import needs_browser
-from console import ROLES, Console, port, token
+from console import ROLES, Console, get, port, token
 from test_console import Page, browser
 
 FULL = bool(os.environ.get("CALLAGENT_FULL"))
@@ -191,3 +192,103 @@ def test_the_page_stays_quick(agent, port, busy, browser):
     wait_for("the same calls", lambda: shown.value(
         "[...document.querySelectorAll('tbody td:first-child a')].map((one) => one.title)") == ids)
     assert shown.value("wrong") == []
+
+
+# What the screens ask for, and after how many seconds again.
+POLLED = [
+    ("/status", 3), ("/doctor", 3), ("/users?limit=100", 3), ("/users/busy", 3), ("/plugins", 3),
+    ("/decisions?limit=50", 3), ("/pushes?limit=100", 4), ("/webhooks", 4),
+    ("/webhooks?state=failed&limit=100", 4), ("/history?limit=50", 3), ("/audit?limit=50", 3),
+    ("/generations", 5), ("/config", 5)]
+FOLLOWED = [("/calls", "limit=200"), ("/log", "level=info&limit=500")]
+GATHER = 0.3  # seconds between two looks at what goes on, as the page has it
+COST = 0.02  # of one processor
+TURN = 5 if FULL else 2  # seconds with a viewer, and as many without
+TURNS = 6 if FULL else 4
+
+
+class Viewer:
+    """One who has all screens open at once."""
+
+    def __init__(self, console):
+        self.console = console
+        self.over = threading.Event()
+        self.answers = 0
+        self.trouble = []
+        self.threads = [threading.Thread(target=self.guard, args=(self.poll,))]
+        self.threads += [threading.Thread(target=self.guard, args=(self.follow, *one))
+                         for one in FOLLOWED]
+        for one in self.threads:
+            one.start()
+
+    def guard(self, act, *given):
+        try:
+            with self.console.open() as connection:
+                act(connection, *given)
+        except Exception as error:
+            self.trouble.append(error)
+
+    def ask(self, connection, path):
+        reply = get(connection, "/admin/v1" + path, self.console.viewer)
+        assert reply.status == 200, (path, reply.text)
+        self.answers += 1
+        return reply.body
+
+    def poll(self, connection):
+        due = dict.fromkeys(POLLED, 0.0)
+        while not self.over.wait(0.05):
+            for one in POLLED:
+                if time.monotonic() >= due[one]:
+                    self.ask(connection, one[0])
+                    due[one] = time.monotonic() + one[1]
+
+    def follow(self, connection, path, query):
+        after = None
+        while not self.over.wait(GATHER):
+            if after is None:
+                after = self.ask(connection, f"{path}?{query}")["after"]
+                continue
+            page = self.ask(connection, f"{path}?after={after}&wait_ms=1000")
+            after = None if page.get("reset") else page["after"]
+
+    def end(self):
+        self.over.set()
+        for one in self.threads:
+            one.join()
+        assert self.trouble == []
+
+
+def processor_seconds(agent):
+    fields = pathlib.Path(f"/proc/{agent.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def cost_of(agent, seconds, viewer=None):
+    """Which part of one processor the server takes meanwhile."""
+    made = Viewer(viewer) if viewer else None
+    try:
+        begun, before = time.monotonic(), processor_seconds(agent)
+        time_over = begun + seconds
+        wait_for("the end of a round", lambda: time.monotonic() > time_over,
+                 patience=2 * seconds, pause=0.1)
+        return (processor_seconds(agent) - before) / (time.monotonic() - begun)
+    finally:
+        if made:
+            made.end()
+            assert made.answers > seconds
+
+
+def test_a_viewer_who_asks_for_everything_costs_little(agent, port, busy):
+    console = Console(agent, port)
+
+    def measure():
+        rate = measured_rate(busy, SECONDS)
+        # In turns: what else the machine does is about the same for both.
+        pairs = [(cost_of(agent, TURN), cost_of(agent, TURN, console)) for _ in range(TURNS)]
+        extra = [watched - alone for alone, watched in pairs]
+        return {"alone": statistics.median(alone for alone, _ in pairs),
+                "extra": statistics.median(extra), "all": extra, "rate": rate()}
+
+    found = rounds(measure, lambda one: one["extra"] < COST)
+    print(found)
+    assert found[-1]["extra"] < COST and found[-1]["rate"] > CHANGES / 2, found

@@ -8,17 +8,22 @@ import WebProtocols
 struct HelpPage {
     private var lines: ArraySlice<Substring>
     private var html = ""
-    /// Pages to which `<doc:NAME>` leads.
-    private let others: Set<String>
+    /// The titles of the pages to which `<doc:NAME>` leads.
+    private let others: [String: String]
 
     /// The page of `markdown` as a document of its own.
-    static func document(_ markdown: String, among others: [String]) -> String {
-        var page = HelpPage(markdown, others)
+    ///
+    /// - Parameter others: the pages to which links lead, in their order.
+    static func document(
+        _ markdown: String, among others: [(name: String, title: String)]
+    ) -> String {
+        var page = HelpPage(
+            markdown, Dictionary(others.map { ($0.name, $0.title) }) { first, _ in first })
         page.write()
-        let pages = others.map { (path: "/help/\($0)", name: $0) }
+        let pages = others.map { (path: "/help/\($0.name)", name: escaped($0.title)) }
         let links = (pages + [(path: SiteDesk.root + "/", name: "All documentation")])
             .map { "<a href=\"\($0.path)\">\($0.name)</a>" }.joined(separator: "\n")
-        let title = markdown.split(separator: "\n").first.map { escaped($0.dropFirst(2)) } ?? ""
+        let title = escaped(title(of: markdown))
         return """
             <!doctype html>
             <html lang="en">
@@ -43,8 +48,15 @@ struct HelpPage {
             """
     }
 
+    /// The title of a page, which is its first line.
+    static func title(of markdown: String) -> String {
+        markdown.split(separator: "\n").first.map { String($0.dropFirst(2)) } ?? ""
+    }
+
     /// What is shown in the place of the whole documentation where it is not installed.
-    static func withoutSite(at path: String, among others: [String]) -> HTTPResponse {
+    static func withoutSite(
+        at path: String, among others: [(name: String, title: String)]
+    ) -> HTTPResponse {
         let text = """
             # All documentation
 
@@ -62,9 +74,9 @@ struct HelpPage {
             body: Array(document(text, among: others).utf8))
     }
 
-    private init(_ markdown: String, _ others: [String]) {
+    private init(_ markdown: String, _ others: [String: String]) {
         lines = markdown.split(separator: "\n", omittingEmptySubsequences: false)[...]
-        self.others = Set(others)
+        self.others = others
     }
 
     private mutating func write() {
@@ -204,8 +216,8 @@ struct HelpPage {
     }
 
     private func link(to name: Substring) -> String {
-        let shown = Self.escaped(name)
-        return others.contains(String(name)) ? "<a href=\"/help/\(shown)\">\(shown)</a>" : shown
+        guard let title = others[String(name)] else { return Self.escaped(name) }
+        return "<a href=\"/help/\(name)\">\(Self.escaped(title))</a>"
     }
 
     /// A link to a page of the sources, `../../CallCore/CallCore.docc/Rules.md`: it leads to where
@@ -214,7 +226,7 @@ struct HelpPage {
         let parts = file.split(separator: "/")
         guard file.hasSuffix(".md"), let page = parts.last?.dropLast(3) else { return text(name) }
         let module = parts.last { $0.hasSuffix(".docc") }?.dropLast(5) ?? "AgentServer"
-        if module == "AgentServer", others.contains(String(page)) {
+        if module == "AgentServer", others[String(page)] != nil {
             return "<a href=\"/help/\(Self.escaped(page))\">\(text(name))</a>"
         }
         let names = page == module ? [module] : [module, page]

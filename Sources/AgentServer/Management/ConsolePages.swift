@@ -45,7 +45,7 @@ enum ConsolePages {
     static func answer(to request: HTTPRequest) -> HTTPResponse {
         guard [.get, .head].contains(request.method) else { return onlyReading() }
         let path = request.target.rawPath
-        if SiteDesk.serves(path) { return HelpPage.withoutSite(at: path, among: helpNames) }
+        if SiteDesk.serves(path) { return HelpPage.withoutSite(at: path, among: helpPages) }
         guard let file = files[path] else { return HTTPResponse(404, text: "not found\n") }
         var response = HTTPResponse(
             200,
@@ -75,7 +75,7 @@ enum ConsolePages {
     /// By path.
     private static let files: [String: File] = {
         let all = (0..<cconsole_count()).map { cconsole_at($0) }
-        let help = helpNames
+        let help = helpPages
         return Dictionary(
             all.map { file in
                 let path = String(cString: file.path)
@@ -93,9 +93,13 @@ enum ConsolePages {
     private static let helpRoot = "/help/"
 
     /// The pages of the help that are in the executable.
-    private static let helpNames: [String] = (0..<cconsole_count())
-        .map { String(cString: cconsole_at($0).path) }
-        .filter { $0.hasPrefix(helpRoot) }.map { String($0.dropFirst(helpRoot.count)) }
+    private static let helpPages: [(name: String, title: String)] = (0..<cconsole_count())
+        .map { cconsole_at($0) }.filter { String(cString: $0.path).hasPrefix(helpRoot) }
+        .map { file in
+            let bytes = UnsafeBufferPointer(start: file.bytes, count: file.count)
+            let title = HelpPage.title(of: String(decoding: bytes, as: UTF8.self))
+            return (String(String(cString: file.path).dropFirst(helpRoot.count)), title)
+        }
 
     private static func tag(of body: [UInt8]) -> String {
         let hash = HashFunction.sha256.hash(body).prefix(12).map { byte in

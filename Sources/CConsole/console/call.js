@@ -9,6 +9,7 @@ const MARKS = {
   request: "→", told: "←", acknowledged: "✓", connected: "+", disconnected: "−", asked: "?",
   answered: "!", timer: "◷", push: "↗", webhook: "↗", media: "♪", note: "…", change: "=",
 };
+const LOOKS_AFTER_END = 40; // a minute
 const TOGGLES = [
   ["push", "Pushes"], ["webhook", "Webhooks"], ["media", "Media"], ["timer", "Timers"],
 ];
@@ -48,7 +49,10 @@ const WORDS = {
     one.failure ? h("span", { class: "bad" }, ` (${one.failure})`) : "",
     h("span", { class: "faint" }, `, ${one.cpu_us} µs, generation ${one.generation.slice(0, 8)}`)],
   timer: (one) => `the time of ${one.name} is over`,
-  push: (one) => ["push to ", who(one), " by ", sent(one)],
+  push: (one) => (one.state === "unreached"
+    ? ["no push to ", who(one), ": ",
+      h("span", { class: "bad" }, "neither a device nor a registration is there")]
+    : ["push to ", who(one), " by ", sent(one)]),
   webhook: (one) => ["event to ", sent(one)],
   media: (one) => `media ${one.media}`,
   note: (one) => one.text,
@@ -139,13 +143,15 @@ export async function call(main, { signal, path }) {
   main.append(h("p", { class: "code" }, id), about, h("h2", {}, "What happened"), ticks, note,
     ladder, h("h2", {}, "Why"), why, add(h("div", { class: "row" }), [end]));
 
-  let wasLive = true;
+  // Pushes and events of a call may be under way when it is over.
+  let looks = LOOKS_AFTER_END;
   await repeat(signal, 1500, async () => {
-    if (!wasLive) return;
+    if (looks === 0) return;
     const { call: found } = await server.get(`/calls/${id}`, {}, signal);
-    wasLive = found.state !== "ended";
+    const isLive = found.state !== "ended";
+    if (!isLive) looks -= 1;
     fill(about, summary(found));
-    if (end) end.hidden = !wasLive;
+    if (end) end.hidden = !isLive;
     const [journal, reasons] = await Promise.allSettled([
       server.get(`/calls/${id}/journal`, {}, signal),
       server.get(`/calls/${id}/explain`, {}, signal)]);

@@ -17,6 +17,11 @@ function findings(found) {
   ];
 }
 
+/** A text in which code stands between backticks. */
+function coded(text) {
+  return text.split("`").map((part, place) => (place % 2 ? h("code", {}, part) : part));
+}
+
 export async function health(main, { signal }) {
   const quick = h("section", { "aria-label": "Found at once" });
   const whole = h("div", { "aria-live": "polite" });
@@ -35,8 +40,9 @@ export async function health(main, { signal }) {
     ["Name", (one) => h("code", {}, one.name)],
     ["Value", (one) => h("code", {}, one.value)],
     ["", (one) => (one.written ? "" : h("span", { class: "faint" }, "default"))],
-    ["About", (one) => one.about],
+    ["About", (one) => coded(one.about)],
   ], (one) => one.name, "");
+  config.table.className = "settings";
   main.append(quick, h("div", { class: "row" }, go), whole, h("h2", {}, "Settings"),
     config.element);
   config.show((await server.get("/config", {}, signal)).items);

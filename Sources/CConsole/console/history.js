@@ -47,11 +47,12 @@ export async function history(main, { signal, query }) {
 
   async function load(isNew) {
     const data = new FormData(form);
-    const at = (name) => (data.get(name) ? new Date(data.get(name)).getTime() : "");
+    const text = (name) => String(data.get(name)).trim();
+    const at = (name) => (text(name) ? new Date(text(name)).getTime() : "");
     const page = await server.get("/history", {
-      user: data.get("user").trim(), peer: data.get("peer").trim(), reason: data.get("reason"),
-      plugin: data.get("plugin").trim(), since_at: at("from"), until_at: at("until"),
-      longer_ms: seconds(data.get("longer")), shorter_ms: seconds(data.get("shorter")),
+      user: text("user"), peer: text("peer"), reason: text("reason"),
+      plugin: text("plugin"), since_at: at("from"), until_at: at("until"),
+      longer_ms: seconds(text("longer")), shorter_ms: seconds(text("shorter")),
       cursor: isNew ? "" : cursor,
     }, signal);
     found = isNew ? page.items : [...found, ...page.items].slice(-2000);
@@ -61,7 +62,8 @@ export async function history(main, { signal, query }) {
   }
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    const data = [...new FormData(form)].filter(([, value]) => value);
+    const data = [...new FormData(form)].filter(([, value]) => value)
+      .map(([name, value]) => [name, String(value)]);
     const text = `#/history?${new URLSearchParams(data)}`;
     if (location.hash === text) load(true); else location.hash = text;
   });

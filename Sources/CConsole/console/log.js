@@ -1,7 +1,7 @@
 // The log as it comes, and who changed what.
 
 import { h, Table, field, choice, callLink, pluginLink, moment, button } from "./page.js";
-import { server, follow } from "./server.js";
+import { server, either, follow } from "./server.js";
 
 const SHOWN = 500;
 const KINDS = { warn: "warn", error: "bad" };
@@ -59,7 +59,7 @@ export async function log(main, { signal, query }) {
   await load(true);
   while (!signal.aborted) {
     restart = new AbortController();
-    const turn = AbortSignal.any([signal, restart.signal]);
+    const turn = either(signal, restart.signal);
     try {
       await follow(turn, "/log", wanted, async () => {
         const page = await server.get("/log", { ...wanted(), limit: SHOWN }, turn);

@@ -11,7 +11,10 @@ import { deliveries } from "./deliveries.js";
 import { log } from "./log.js";
 import { health } from "./health.js";
 
-/** Each screen fills `main` until `signal` says that another one is wanted. */
+/**
+ * Each screen fills `main` until `signal` says that another one is wanted.
+ * @type {[string, string, (main: Element, how: any) => Promise<void>][]}
+ */
 const SCREENS = [
   ["now", "Now", now], ["history", "History", history], ["people", "People", people],
   ["policies", "Policies", policies], ["deliveries", "Deliveries", deliveries],
@@ -25,7 +28,7 @@ export function trouble(text, isOld = false) {
   const line = document.getElementById("trouble");
   const at = new Date().toLocaleTimeString(undefined, { hour12: false });
   line.hidden = !text;
-  line.textContent = isOld ? `${text}; what stands here was so until ${at}` : text ?? "";
+  line.textContent = isOld ? `${text}; what stands here is of ${at}, or before` : text ?? "";
   document.getElementById("main").classList.toggle("old", isOld);
 }
 
@@ -41,6 +44,7 @@ async function show() {
   const { signal } = shown;
   const [path, query] = location.hash.slice(2).split("?");
   const [name, ...rest] = path.split("/").map(decodeURIComponent);
+  /** @type {(typeof SCREENS)[0]} */
   const known = name === "call" ? ["call", "Call", call] : SCREENS.find(([word]) => word === name);
   const [word, title, screen] = known ?? SCREENS[0];
   links(word);
@@ -97,7 +101,8 @@ function signIn(why) {
   fill(document.getElementById("main"), h("h1", {}, "Sign in"),
     why ? h("p", { class: "bad" }, why) : null,
     h("p", {}, "A token of role operator or viewer: ",
-      h("code", {}, "callagent token NAME --role viewer")), form);
+      h("code", {}, "callagent token NAME --role viewer"), ". On the server's own machine ",
+      h("code", {}, "callagent console"), " prints an address that needs none."), form);
   input.focus();
 }
 

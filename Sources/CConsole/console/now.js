@@ -3,7 +3,7 @@
 import {
   h, fill, Table, callLink, people, peopleText, moment, field, choice, say,
 } from "./page.js";
-import { server, follow, repeat } from "./server.js";
+import { server, either, follow, repeat } from "./server.js";
 
 const SHOWN = 200;
 
@@ -28,7 +28,7 @@ function state(status, doctor) {
       status.ready ? "It takes calls." : "It takes no calls."),
     lines.length
       ? h("ul", { class: "bad" }, lines.map((line) => h("li", {}, line)))
-      : h("p", { class: "faint" }, "Nothing is wrong, as far as it knows."),
+      : h("p", { class: "faint verdict" }, "Nothing is wrong, as far as it knows."),
     tiles(status),
     h("p", { class: "faint" }, `${status.node}, version ${status.version}, generation `,
       h("a", { href: "#/policies" }, status.generation ?? "none"), ", since ",
@@ -87,7 +87,7 @@ export async function now(main, { signal, query }) {
   const watch = async () => {
     while (!signal.aborted) {
       restart = new AbortController();
-      const turn = AbortSignal.any([signal, restart.signal]);
+      const turn = either(signal, restart.signal);
       try {
         // What has ended must be heard of, so the state is not asked for.
         await follow(turn, "/calls", () => ({ user: wanted().user }), () => begin(turn), news);

@@ -152,6 +152,7 @@ export function button(text, act, kind = "") {
 // Words
 
 // Made once: to make one takes longer than to make the row.
+/** @type {Intl.DateTimeFormatOptions} */
 const HOURS = { hour: "numeric", minute: "numeric", second: "numeric", hour12: false };
 const TIME = new Intl.DateTimeFormat(undefined, HOURS);
 const DAY = new Intl.DateTimeFormat(undefined,
@@ -222,7 +223,7 @@ export function confirmed(what, name, word) {
         h("p", {}, "Type ", h("code", {}, name), " to go on."),
         field("Name", input),
         h("div", { class: "row" }, go, button("Cancel", () => end(false)))));
-    const before = document.activeElement;
+    const before = /** @type {HTMLElement} */ (document.activeElement);
     function end(answer) {
       dialog.close();
       dialog.remove();

@@ -47,7 +47,7 @@ async function list(main, query, signal) {
   });
   one.addEventListener("submit", (event) => {
     event.preventDefault();
-    const name = new FormData(one).get("user").trim();
+    const name = String(new FormData(one).get("user")).trim();
     location.hash = `#/people/${encodeURIComponent(name)}`;
   });
   main.append(form, one, table.element, h("div", { class: "row" }, more));

@@ -42,7 +42,7 @@ async function one(main, name, signal) {
     ["Account", (row) => userLink(row.account)], ["Asked", (row) => row.asked],
     ["Failed", (row) => h("span", { class: row.failed ? "bad" : "" }, row.failed)],
     ["Time", (row) => `${row.cpu_us} µs`],
-  ], (row) => row.account, "Nobody yet.");
+  ], (row) => row.account, "It was asked for no account yet.");
   const table = decisions("The newest decisions");
   main.append(state, accounts.element, table.element);
   await repeat(signal, 3000, async () => {
@@ -97,8 +97,8 @@ function replayed(report) {
   return [
     h("p", {}, `${report.asked} asked again: `,
       h("strong", { class: report.changed || report.failing ? "warn" : "good" },
-        `${report.changed} would be others, ${report.failing} would fail`),
-      `, ${report.unknown} cannot be asked again, ${report.unsure} unsure.`),
+        `${report.changed} would change, ${report.failing} would fail`),
+      `; ${report.unknown} cannot be asked again, of ${report.unsure} it is not sure.`),
     report.changes.length ? h("table", {}, h("caption", {}, "Differences side by side"),
       h("thead", {}, h("tr", {}, ["Call", "User", "It was", "It would be"].map((name) =>
         h("th", { scope: "col" }, name)))),

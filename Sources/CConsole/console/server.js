@@ -32,12 +32,12 @@ export const server = {
   get isOperator() { return this.role === "operator"; },
 
   /** A JSON answer; throws `Refused`. */
-  async ask(method, path, { query, body, signal } = {}) {
+  async ask(method, path, /** @type {any} */ { query, body, signal } = {}) {
     const words = new URLSearchParams();
     for (const [name, value] of Object.entries(query ?? {})) {
       if (value !== undefined && value !== null && value !== "") words.set(name, value);
     }
-    const text = words.size ? `?${words}` : "";
+    const text = String(words) && `?${words}`;
     let response;
     try {
       response = await fetch(ROOT + path + text, {
@@ -62,7 +62,7 @@ export const server = {
   post(path, body = {}) { return this.ask("POST", path, { body }); },
 
   /** Begins a job and waits for its end; `progress` hears from 0 to 1. */
-  async job(path, body, progress = () => {}, signal) {
+  async job(path, body, progress = (..._) => {}, signal) {
     const { job } = await this.post(path, body);
     for (;;) {
       const state = await this.get(`/jobs/${job}`, {}, signal);
@@ -86,6 +86,11 @@ export function pause(milliseconds, signal) {
     }, milliseconds);
     signal?.addEventListener("abort", leave);
   });
+}
+
+/** Says that it is over when one of these does. */
+export function either(...signals) {
+  return /** @type {any} */ (AbortSignal).any(signals);
 }
 
 /** Resolves when the page is seen; a page that nobody sees asks nothing. */

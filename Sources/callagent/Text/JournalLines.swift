@@ -35,6 +35,8 @@ enum JournalLines {
             return "! \(text("plugin")): \(text("decision"))\(detail)\(failure), "
                 + "\(number("cpu_us")) µs of CPU, \(number("wall_us") / 1_000) ms"
         case "timer": return "⏱ \(text("name"))"
+        case "push" where text("state") == "unreached":
+            return "↗ no push to \(who): neither a device nor a registration is there"
         case "push": return "↗ push to \(who) by \(sent(entry))"
         case "webhook": return "↗ event to \(sent(entry))"
         case "media": return "· media \(text("media"))"

@@ -99,10 +99,12 @@ import WebProtocols
 
             See [x & y](../../CallCore/CallCore.docc/Rules.md),
             [b](../../Storage/Storage.docc/Storage.md), [c](Pushes.md),
-            [d](https://d.example/), `[e](E.md)` and a[0](x).
-            """, among: ["Pushes"])
+            [d](https://d.example/), `[e](E.md)` and a[0](x). Or <doc:Pushes>, <doc:None>.
+            """, among: [(name: "Pushes", title: "Waking <phones>")])
         #expect(page.contains("<a href=\"/help/site/documentation/callcore/rules\">x &amp; y</a>"))
         #expect(page.contains("<a href=\"/help/site/documentation/storage\">b</a>"))
         #expect(page.contains("<a href=\"/help/Pushes\">c</a>, d, <code>[e](E.md)</code> and a0."))
+        #expect(page.contains("Or <a href=\"/help/Pushes\">Waking &lt;phones&gt;</a>, None."))
+        #expect(page.contains("\n<a href=\"/help/Pushes\">Waking &lt;phones&gt;</a>\n"))
     }
 }
