@@ -148,6 +148,7 @@ class KillBesideUnseen(Nemesis):
     needs_holes = True
 
     def harm(self, node, fault, seconds):
+        wait_for("all see each other", self.all_see_each_other)
         unseen = self.dice.choice(self.servers.fronts())
         self.servers.swallow(unseen, HoleToOwner.which, True)
         try:
@@ -160,7 +161,10 @@ class KillBesideUnseen(Nemesis):
         finally:
             self.servers.swallow(unseen, HoleToOwner.which, False)
         node.launch()
-        wait_for("the others see it again", lambda: not self.why_not(unseen))
+
+    def all_see_each_other(self):
+        nodes = shown(self.servers.nodes[0])["nodes"]
+        return all(len(one["seen_by"]) == len(nodes) - 1 for one in nodes)
 
     @staticmethod
     def why_not(node):
