@@ -162,6 +162,16 @@ public struct JSONReader {
         return UnsafeRawBufferPointer(rebasing: input[start..<position])
     }
 
+    /// The same, and the value if it is an integer of 64 bits.
+    public mutating func readRawOrInteger() throws(JSONError) -> (
+        raw: UnsafeRawBufferPointer, integer: Int64?
+    ) {
+        guard try peek() == .number else { return (try readRaw(), nil) }
+        let literal = try scanNumber()
+        let raw = UnsafeRawBufferPointer(rebasing: input[literal.start..<literal.end])
+        return (raw, literal.integer)
+    }
+
     /// Checks that `input` is one JSON value and nothing else, and tells its type.
     @discardableResult
     public static func check(

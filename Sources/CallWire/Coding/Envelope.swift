@@ -7,11 +7,15 @@ import JSON
 /// whole message, so that whatever is read from the members later can only be of a wrong type.
 struct Envelope {
     private var id: UnsafeRawBufferPointer?
+    /// `id`, if it is an integer, as most are.
+    private var number: Int64?
     private var op: UnsafeRawBufferPointer?
     private var key: UnsafeRawBufferPointer?
     /// `data`; nil when it is not there.
     private(set) var data: UnsafeRawBufferPointer?
     private var ack: UnsafeRawBufferPointer?
+    /// `ack`, if it is an integer.
+    private var acked: Int64?
     private var trace: UnsafeRawBufferPointer?
 
     /// The envelope of `message`, or an error when that is no JSON object.
@@ -26,7 +30,9 @@ struct Envelope {
         try reader.beginObject()
         while let name = try reader.nextKey() {
             switch name {
-            case "id": id = try Self.member(&reader)
+            case "id":
+                (id, number) = try reader.readRawOrInteger()
+                if id?.first == UInt8(ascii: "n") { id = nil }
             case "op": op = try Self.member(&reader)
             case "data":
                 // Whatever stands around it does not belong to it.
@@ -40,7 +46,7 @@ struct Envelope {
                     data = try Self.member(&reader)
                 }
             case "key": key = try Self.member(&reader)
-            case "ack": ack = try reader.readRaw()
+            case "ack": (ack, acked) = try reader.readRawOrInteger()
             case "trace": trace = try reader.readRaw()
             default: try reader.skip()
             }
@@ -72,6 +78,7 @@ struct Envelope {
 
     /// The number of `ack`. One beyond 64 bits is beyond everything sent.
     func acknowledged() throws(Refusal) -> Int64 {
+        if let acked { return acked }
         guard let ack else { throw .badField("ack", "is required") }
         var reader = JSONReader(ack)
         do {
@@ -84,7 +91,8 @@ struct Envelope {
 
     /// `id`; nil when it is not there (B23).
     func messageID(_ limits: WireLimits) throws(Refusal) -> MessageID? {
-        try Self.messageID(id, limits)
+        if let number { return .integer(number) }
+        return try Self.messageID(id, limits)
     }
 
     /// The id whose bytes are `id`.
@@ -100,6 +108,9 @@ struct Envelope {
             throw .badField("id", "must be an integer or a string")
         }
     }
+
+    /// Whether these bytes, which stand in the message, are those of `op`.
+    func isNamed(by name: UnsafeRawBufferPointer) -> Bool { op?.baseAddress == name.baseAddress }
 
     /// The operation that `op` names.
     func operation() throws(Refusal) -> OperationDescriptor {

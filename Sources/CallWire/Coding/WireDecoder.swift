@@ -33,11 +33,13 @@ public struct WireDecoder: Sendable {
         _ bytes: UnsafeRawBufferPointer, trace: inout TraceParent?
     ) throws(Malformed) -> ClientMessage {
         let envelope: Envelope
-        var known: (descriptor: OperationDescriptor, operation: Operation)?
+        var known: Operation?
+        var name = UnsafeRawBufferPointer(start: nil, count: 0)
         do {
             envelope = try Envelope(bytes) { op, reader in
                 // Of several members `data` the last one counts.
                 known = take(op, &reader)
+                name = op
                 return known != nil
             }
         } catch {
@@ -45,7 +47,7 @@ public struct WireDecoder: Sendable {
         }
         trace = envelope.traceParent
         do {
-            return try message(in: envelope, known)
+            return try message(in: envelope, known, namedBy: name)
         } catch {
             let id = try? envelope.messageID(limits)
             throw Malformed(id: id, operation: try? envelope.operation().name, refusal: error)
@@ -74,9 +76,7 @@ public struct WireDecoder: Sendable {
 
     /// The operation that `op` names, with the data that stands at `reader`; nil: it has to be read
     /// when the whole message is checked.
-    private func take(
-        _ op: UnsafeRawBufferPointer, _ reader: inout JSONReader
-    ) -> (OperationDescriptor, Operation)? {
+    private func take(_ op: UnsafeRawBufferPointer, _ reader: inout JSONReader) -> Operation? {
         var form = FormReader(reader)
         guard let descriptor = try? Envelope.operation(op), (try? form.isNull()) == false else {
             return nil
@@ -86,27 +86,24 @@ public struct WireDecoder: Sendable {
             let operation = descriptor.make(&values)
         else { return nil }
         reader = form.reader
-        return (descriptor, operation)
+        return operation
     }
 
     private func message(
-        in envelope: Envelope,
-        _ known: (descriptor: OperationDescriptor, operation: Operation)?
+        in envelope: Envelope, _ known: Operation?, namedBy name: UnsafeRawBufferPointer
     ) throws(Refusal) -> ClientMessage {
         if envelope.isAcknowledgement { return .acknowledge(try envelope.acknowledged()) }
         let id = try envelope.messageID(limits)
         // A ping needs no id; whatever else comes without one lacks it before anything else.
         if id == nil, envelope.mayLackID { return .ping(nil) }
         guard let id else { throw .badField("id", "is required") }
-        let descriptor = try envelope.operation()
         // Of several members `op` the last one counts.
-        if let known, known.descriptor === descriptor {
-            let key = try envelope.keyText(limits)
-            let operation = known.operation
-            return .request(
-                id, key: Self.key(key, descriptor.name, envelope.data, operation), operation)
+        guard let known, envelope.isNamed(by: name) else {
+            return try message(id, try envelope.operation(), envelope)
         }
-        return try message(id, descriptor, envelope)
+        let key = try envelope.keyText(limits)
+        return .request(
+            id, key: Self.key(key, known.descriptor, envelope.data), known)
     }
 
     private func message(
@@ -116,7 +113,7 @@ public struct WireDecoder: Sendable {
         var values = FieldValues()
         try read(descriptor, envelope.data, into: &values)
         if let operation = descriptor.make(&values) {
-            let key = Self.key(key, descriptor.name, envelope.data, operation)
+            let key = Self.key(key, descriptor, envelope.data)
             return .request(id, key: key, operation)
         }
         if descriptor.name == .hello { return .hello(id, Hello(values)) }
@@ -150,7 +147,7 @@ extension WireDecoder {
         var values = FieldValues()
         try read(descriptor, data, into: &values)
         if let operation = descriptor.make(&values) {
-            return .operation(operation, key: Self.key(key, name, data, operation))
+            return .operation(operation, key: Self.key(key, descriptor, data))
         }
         guard name == .bye else { throw .unsupported(name.rawValue) }
         return .bye
@@ -217,10 +214,12 @@ extension WireDecoder {
 
     /// The key with the hash of what it stands for, where it has a meaning.
     private static func key(
-        _ text: String?, _ name: OperationName, _ data: UnsafeRawBufferPointer?,
-        _ operation: Operation
+        _ text: String?, _ descriptor: @autoclosure () -> OperationDescriptor,
+        _ data: UnsafeRawBufferPointer?
     ) -> IdempotencyKey? {
-        guard let text, !OperationDescriptor.of(name).isReading else { return nil }
-        return IdempotencyKey(text, bodyHash: BodyHash.of(name, data))
+        guard let text else { return nil }
+        let descriptor = descriptor()
+        if descriptor.isReading { return nil }
+        return IdempotencyKey(text, bodyHash: BodyHash.of(descriptor.name, data))
     }
 }
