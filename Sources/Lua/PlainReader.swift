@@ -49,6 +49,21 @@ public struct PlainReader {
         return UnsafeRawBufferPointer(rebasing: bytes[place..<place + count])
     }
 
+    /// Whether an array of this one text comes next, and no more.
+    public func isAtOnly(_ text: StaticString) -> Bool {
+        let head = 10
+        let count = text.utf8CodeUnitCount
+        guard bytes.count - place == head + count, bytes[place] == UInt8(PLAIN_ARRAY),
+            bytes.loadUnaligned(fromByteOffset: place + 1, as: UInt32.self) == 1,
+            bytes[place + 5] == UInt8(PLAIN_STRING)
+        else { return false }
+        // The text fills what is left, so its length need not be looked at.
+        for index in 0..<count where bytes[place + head + index] != text.utf8Start[index] {
+            return false
+        }
+        return true
+    }
+
     /// The values of an array.
     public mutating func values() -> [LuaValue] {
         guard !isAtEnd else { return [] }

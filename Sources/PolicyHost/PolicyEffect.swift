@@ -22,11 +22,11 @@ public enum PolicyInput: Sendable {
     /// A call is over: its handlers end and what was kept for it goes.
     case callEnded(CallID)
     /// What a handler waits for has come.
-    case replied(WaitID, WaitReply)
+    indirect case replied(WaitID, WaitReply)
     /// `nextDeadline` has come: everything that is due is done.
     case deadlineReached
     /// This is due (`PolicyHost.takeDue`).
-    case due(PolicyDue)
+    indirect case due(PolicyDue)
 }
 
 /// Something that is due in a policy host.

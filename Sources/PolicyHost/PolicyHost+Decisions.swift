@@ -73,12 +73,12 @@ extension PolicyHost {
             chain.place += 1
             guard chain.concerns(plugin) else { continue }
             noteUnasked(plugin, &chain)
-            if apply(plugin.onError, plugin, chain) { return }
+            if apply(plugin.onError, plugin, &chain) { return }
             last = plugin
         }
-        if let last, apply(chain.generation.plan.onError, last, chain) { return }
+        if let last, apply(chain.generation.plan.onError, last, &chain) { return }
         _ = beginNextText(&chain)
-        commit(chain.inquiry.outcome, chain)
+        commit(chain.inquiry.outcome, &chain)
     }
 
     /// A plugin is not asked, because there is no time left.
@@ -94,7 +94,7 @@ extension PolicyHost {
         guard let guardian = unasked.first(where: { chain.concerns($0) && $0.onError == .reject })
         else { return false }
         noteUnasked(guardian, &chain)
-        return apply(.reject, guardian, chain)
+        return apply(.reject, guardian, &chain)
     }
 
     private var keepsInputs: Bool {
@@ -159,7 +159,7 @@ extension PolicyHost {
                 if settle(outcome, plugin, &chain, spent: outcome.nanoseconds) { return }
             }
         } while beginNextText(&chain)
-        commit(chain.inquiry.outcome, chain)
+        commit(chain.inquiry.outcome, &chain)
     }
 
     /// Others come first: the next plugin is asked a little later.
@@ -309,12 +309,12 @@ extension PolicyHost {
                 }
                 plugin.tally.decided += 1
                 record(.decided, plugin, &chain, spent: spent, message: limited)
-                commit(.answer(.invite(.forward(kept, each: each), by: by, next: next)), chain)
+                commit(.answer(.invite(.forward(kept, each: each), by: by, next: next)), &chain)
                 return true
             case .answered(let verdict, let note):
                 plugin.tally.decided += 1
                 record(.decided, plugin, &chain, spent: spent, message: note)
-                commit(verdict, chain)
+                commit(verdict, &chain)
                 return true
             }
         } catch {
@@ -338,7 +338,7 @@ extension PolicyHost {
         chain.place += 1
         record(.unfit, plugin, &chain, spent: spent, message: message)
         guard case .incoming = chain.inquiry else { return false }
-        commit(.answer(.tooLarge(by: plugin.name)), chain)
+        commit(.answer(.tooLarge(by: plugin.name)), &chain)
         return true
     }
 
@@ -350,31 +350,33 @@ extension PolicyHost {
         record(.failed(failure), plugin, &chain, spent: spent, message: message)
         chain.hasFailed = true
         chain.place += 1
-        return apply(plugin.onError, plugin, chain)
+        return apply(plugin.onError, plugin, &chain)
     }
 
     private func passedOver(_ plugin: PluginState, _ chain: inout Chain) -> Bool {
         record(.quarantined, plugin, &chain, spent: 0)
         chain.hasFailed = true
         chain.place += 1
-        return apply(plugin.onError, plugin, chain)
+        return apply(plugin.onError, plugin, &chain)
     }
 
     /// Answers in the place of a plugin; returns false when the next one is to be asked.
-    private func apply(_ onError: OnError, _ plugin: PluginState, _ chain: Chain) -> Bool {
+    private func apply(
+        _ onError: OnError, _ plugin: PluginState, _ chain: inout Chain
+    ) -> Bool {
         // Shaping hooks leave unchanged what they cannot shape (F60).
         guard chain.hook.kind == .decision else { return false }
         // A door whose guard is not there stays shut, whatever the guard says of its failures.
         switch chain.hook == .join ? .reject : onError {
         case .skip, .unchanged: return false
-        case .default: commit(.answer(.none), chain)
-        case .reject: commit(.answer(chain.rejection(by: plugin.name)), chain)
-        case .accept: commit(.answer(chain.acceptance(by: plugin.name)), chain)
+        case .default: commit(.answer(.none), &chain)
+        case .reject: commit(.answer(chain.rejection(by: plugin.name)), &chain)
+        case .accept: commit(.answer(chain.acceptance(by: plugin.name)), &chain)
         }
         return true
     }
 
-    private func commit(_ verdict: Verdict, _ chain: Chain) {
+    private func commit(_ verdict: Verdict, _ chain: inout Chain) {
         switch (verdict, chain.id) {
         case (.answer(let answer), .question(let id)):
             unheard.tell(chain.letIn(by: answer), in: chain.view.call.id, chain.hold)
@@ -383,7 +385,7 @@ extension PolicyHost {
         case (.answer, .push), (.push, .question):
             preconditionFailure("the verdict \(verdict) is none of \(chain.hook)")
         }
-        let record = recordsDecisions ? chain.record(verdict, services) : nil
+        let record = recordsDecisions ? chain.takeRecord(verdict, services) : nil
         if let canary { canary.note(chain, verdict, at: services.now) }
         if chain.hook.kind == .decision, !chain.isPassedOver { noteDecision(chain, record) }
         if let record { services.emit(.record(record)) }
@@ -443,11 +445,11 @@ extension PolicyHost {
         if !chain.isCutShort { late.hasFailed = true }
         late.place = chain.generation.plugins.count
         let own = handler.plugin.onError
-        if apply(own, handler.plugin, late) { return }
+        if apply(own, handler.plugin, &late) { return }
         if refuseUnasked(from: chain.place + 1, &late) { return }
-        if own == .skip, apply(chain.generation.plan.onError, handler.plugin, late) { return }
+        if own == .skip, apply(chain.generation.plan.onError, handler.plugin, &late) { return }
         _ = beginNextText(&late)
-        commit(late.inquiry.outcome, late)
+        commit(late.inquiry.outcome, &late)
     }
 
     /// The handler of a question was lost: its plugin has failed, the others are asked.
@@ -508,9 +510,15 @@ extension Chain {
         }
     }
 
-    fileprivate func record(_ verdict: Verdict, _ services: Services) -> DecisionRecord {
-        var input: DecisionInput?
-        if let recorded {
+    /// The record of the question, which is answered: what only the record needs is moved there.
+    fileprivate mutating func takeRecord(
+        _ verdict: Verdict, _ services: Services
+    ) -> DecisionRecord {
+        var (input, asked, seen): (DecisionInput?, [DecisionRecord.Asked], [DecisionInput.Seen]) =
+            (nil, [], [])
+        swap(&asked, &self.asked)
+        swap(&seen, &self.seen)
+        if let recorded = recorded.take() {
             input = DecisionInput(
                 subject: recorded.subject(view.call), facts: view.facts,
                 decideIn: deadline - view.now,

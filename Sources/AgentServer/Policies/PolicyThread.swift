@@ -18,12 +18,12 @@ enum PolicyOrder: Sendable {
     /// Wake up: something urgent is wanted.
     case look
     /// Try out another generation; `prepared` answers.
-    case prepare(Candidate)
+    indirect case prepare(Candidate)
     /// The generation that was tried out takes over at this place among the inputs; a canary for
     /// whoever comes into a call from this moment on.
     case cut(since: Moment?)
     /// The canary decides for others.
-    case extend(CanaryOrder)
+    indirect case extend(CanaryOrder)
     /// The canary decides no more.
     case endCanary
 

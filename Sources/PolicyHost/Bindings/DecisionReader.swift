@@ -9,6 +9,8 @@ import Lua
 /// What a script returned from a hook.
 package enum Returned {
     case nothing
+    /// `reject "busy"` or `reject "declined"` and no more: what most refusals are.
+    case rejection(busy: Bool)
     case decision(Int, [LuaValue])
     case value(LuaValue)
 
@@ -29,7 +31,27 @@ package enum Returned {
         _ = reader.byte()
         _ = reader.length()
         let kind = Int(reader.byte())
-        self = .decision(kind, reader.values())
+        if kind == PLAIN_REJECT, reader.isAtOnly("busy") {
+            self = .rejection(busy: true)
+        } else if kind == PLAIN_REJECT, reader.isAtOnly("declined") {
+            self = .rejection(busy: false)
+        } else {
+            self = .decision(kind, reader.values())
+        }
+    }
+
+    /// The constructor of the decision.
+    fileprivate var constructor: String {
+        switch self {
+        case .decision(let kind, _): Self.name(of: kind)
+        case .rejection: Self.name(of: PLAIN_REJECT)
+        case .nothing, .value: "?"
+        }
+    }
+
+    /// A decision that this hook cannot answer with.
+    func unfit(for hook: String) -> BadReturn {
+        BadReturn("on.\(hook) cannot answer with '\(constructor)'")
     }
 }
 
@@ -68,6 +90,7 @@ extension Returned {
         case .nothing: return .nothing
         case .value(let value):
             throw BadReturn("on.invite returned \(value.typePhrase), not a decision")
+        case .rejection(let busy): return .decision(.reject(busy: busy, extendedData: nil))
         case .decision(PLAIN_REJECT, let arguments):
             return .decision(
                 try Self.rejection(arguments, dataMax: plugin.setting.extendedDataMax))
@@ -77,8 +100,7 @@ extension Returned {
             return try Self.ringing(arguments.first ?? .null, remaining)
         case .decision(PLAIN_FORWARD, let arguments):
             return try Self.forwarding(arguments, view, plugin)
-        case .decision(let kind, _):
-            throw BadReturn("on.invite cannot answer with '\(Self.name(of: kind))'")
+        case .decision: throw unfit(for: "invite")
         }
     }
 

@@ -61,8 +61,7 @@ extension Inquiry {
         switch returned {
         case .nothing: return .next(hasOpinion: false)
         case .decision(PLAIN_DROP, _): return .answered(.push(nil))
-        case .decision(let kind, _):
-            throw BadReturn("on.push cannot answer with '\(Returned.name(of: kind))'")
+        case .decision, .rejection: throw returned.unfit(for: "push")
         case .value(let value):
             let changed = try draft.changed(to: value)
             self = .push(changed, job: job)
@@ -97,8 +96,7 @@ extension Returned {
             let allowance = try Self.allowance(
                 arguments.first ?? .null, invitees: invitees, dataMax: dataMax)
             return .answered(.answer(.allow(allowance)))
-        case .decision(let kind, _):
-            throw BadReturn("on.dial cannot answer with '\(Self.name(of: kind))'")
+        case .decision, .rejection: throw unfit(for: "dial")
         }
     }
 
@@ -122,8 +120,7 @@ extension Returned {
         case .decision(PLAIN_ADMIT, _): return .answered(.answer(.allow(Allowance())))
         case .decision(PLAIN_REFUSE, let arguments):
             return .answered(.answer(try Self.refusal(arguments, by: plugin)))
-        case .decision(let kind, _):
-            throw BadReturn("on.join cannot answer with '\(Self.name(of: kind))'")
+        case .decision, .rejection: throw unfit(for: "join")
         }
     }
 
@@ -160,7 +157,8 @@ extension Returned {
     fileprivate func token() throws(BadReturn) -> Step {
         switch self {
         case .nothing: return .next(hasOpinion: false)
-        case .decision: throw BadReturn("on.token returns a table, not a decision")
+        case .decision, .rejection:
+            throw BadReturn("on.token returns a table, not a decision")
         case .value(let value):
             guard case .table = value, let json = try? value.json() else {
                 let found = value.list == nil ? value.typePhrase : "a list"
@@ -181,8 +179,7 @@ extension Returned {
         switch self {
         case .nothing: return old
         case .decision(PLAIN_DROP, _): return nil
-        case .decision(let kind, _):
-            throw BadReturn("on.extended_data cannot answer with '\(Self.name(of: kind))'")
+        case .decision, .rejection: throw unfit(for: "extended_data")
         case .value(let value):
             switch value {
             case .text, .table, .list: return try Self.data(value, max: dataMax)
