@@ -305,7 +305,7 @@ extension Switchboard {
         return absent
     }
 
-    private func reply(of commit: borrowing Commit, to asker: Asker) -> Reply {
+    private mutating func reply(of commit: borrowing Commit, to asker: Asker) -> Reply {
         switch commit.reply {
         case .done: .done
         case .call: .call(commit.call, viewer: asker.user)

@@ -24,50 +24,56 @@ struct InviteQuestion: Sendable {
 struct OpenQuestions: Sendable {
     private var byID = HashIndex()
     private var byInvitee = HashIndex()
-    private var slab = Slab<(id: QuestionID, question: InviteQuestion)>()
+    private var slab = Slab<InviteQuestion>()
+    /// By the places of the questions, which need not be copied to be found; 0: it is free.
+    private var idsByPlace: [QuestionID] = []
 
     var isEmpty: Bool { slab.isEmpty }
 
-    var ids: [QuestionID] { slab.values.map(\.id) }
+    var ids: [QuestionID] { idsByPlace.filter { $0.value != 0 } }
 
     /// The question `id`; nil: it is not open.
-    subscript(id: QuestionID) -> InviteQuestion? {
-        byID.find(id.hash) { slab[$0]?.id == id }.flatMap { slab[$0]?.question }
-    }
+    subscript(id: QuestionID) -> InviteQuestion? { find(id).flatMap { slab[$0] } }
 
     /// The question about the invitation of `invitee`.
-    subscript(invitee: ParticipantKey) -> InviteQuestion? {
-        find(invitee).flatMap { slab[$0]?.question }
-    }
+    subscript(invitee: ParticipantKey) -> InviteQuestion? { find(invitee).flatMap { slab[$0] } }
 
     mutating func open(_ id: QuestionID, _ question: InviteQuestion) {
         precondition(find(question.invitee) == nil, "two questions about \(question.invitee)")
-        let place = slab.insert((id, question))
+        let hash = question.invitee.hash
+        let place = slab.insert(question)
         byID.insert(id.hash, place)
-        byInvitee.insert(question.invitee.hash, place)
+        byInvitee.insert(hash, place)
+        if Int(place) == idsByPlace.count { idsByPlace.append(id) }
+        idsByPlace[Int(place)] = id
     }
 
     /// Takes the question `id` out; nil: it is not open.
-    mutating func close(_ id: QuestionID) -> InviteQuestion? {
-        byID.find(id.hash) { slab[$0]?.id == id }.flatMap { close($0)?.question }
-    }
+    mutating func close(_ id: QuestionID) -> InviteQuestion? { find(id).flatMap { close($0) } }
 
     /// Takes the question about the invitation of `invitee` out, and returns its id.
     mutating func close(
         about invitee: ParticipantKey
     ) -> (id: QuestionID, question: InviteQuestion)? {
-        find(invitee).flatMap { close($0) }
+        guard let place = find(invitee) else { return nil }
+        let id = idsByPlace[Int(place)]
+        return close(place).map { (id, $0) }
+    }
+
+    private func find(_ id: QuestionID) -> Int32? {
+        byID.find(id.hash) { idsByPlace[Int($0)] == id }
     }
 
     private func find(_ invitee: ParticipantKey) -> Int32? {
-        byInvitee.find(invitee.hash) { slab[$0]?.question.invitee == invitee }
+        byInvitee.find(invitee.hash) { slab[$0]?.invitee == invitee }
     }
 
-    private mutating func close(_ place: Int32) -> (id: QuestionID, question: InviteQuestion)? {
-        guard let entry = slab.remove(at: place) else { return nil }
-        byID.remove(entry.id.hash, place)
-        byInvitee.remove(entry.question.invitee.hash, place)
-        return entry
+    private mutating func close(_ place: Int32) -> InviteQuestion? {
+        guard let question = slab.remove(at: place) else { return nil }
+        byID.remove(idsByPlace[Int(place)].hash, place)
+        byInvitee.remove(question.invitee.hash, place)
+        idsByPlace[Int(place)] = QuestionID(0)
+        return question
     }
 }
 

@@ -92,7 +92,7 @@ extension Switchboard {
         return true
     }
 
-    private func undelivered(_ commit: inout Commit, _ index: Int, _ mode: Mode) {
+    private mutating func undelivered(_ commit: inout Commit, _ index: Int, _ mode: Mode) {
         let participant = commit.call.participants[index]
         if participant.state == .accepting {
             commit.move(index, to: .failed, .acceptUnacked)

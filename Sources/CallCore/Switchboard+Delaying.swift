@@ -8,7 +8,7 @@ extension Switchboard {
     /// that refuses nobody for being busy never waits.
     mutating func blocker(of asker: Asker, _ invitation: Invitation) -> HeldUsers.Part? {
         let row = row(of: invitation)
-        guard !held.isEmpty, row.mode.has(.refusesBusyCaller) || row.mode.has(.rejectsBusy) else {
+        guard !held.isEmpty, row.allows(.refusesBusyCaller) || row.allows(.rejectsBusy) else {
             return nil
         }
         heldUsers.keep(held)
@@ -22,7 +22,7 @@ extension Switchboard {
     }
 
     /// Whether one of `invitees` has an invitation to `user` held: glare counts at once (H89, R8).
-    func meetsGlare(_ user: UserID, _ invitees: [UserID]) -> Bool {
+    mutating func meetsGlare(_ user: UserID, _ invitees: [UserID]) -> Bool {
         guard !held.isEmpty else { return false }
         guard heldUsers.isKept else {
             return held.contains {

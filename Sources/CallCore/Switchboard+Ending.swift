@@ -10,7 +10,7 @@ extension Switchboard {
         if !commit.call.forks.isEmpty { settleForks(&commit) }
         if !commit.call.transfers.isEmpty { settleTransfers(&commit) }
         activate(&commit)
-        if commit.call.mode.has(.firstAcceptWins) {
+        if commit.call.allows(.firstAcceptWins) {
             // A transfer is no race.
             _ = commit.settleRace { index, call in
                 !call.transfers.contains { $0.to == call.participants[index].user }
@@ -39,7 +39,7 @@ extension Switchboard {
         else { return }
         let caller = commit.call.participants[0]
         guard caller.reason != .transferred else { return }
-        let endsAlways = commit.call.mode.has(.callerLeavesEnds)
+        let endsAlways = commit.call.allows(.callerLeavesEnds)
         if commit.call.joinedCount == 0, commit.call.pendingCount > 0 {
             guard endsAlways || commit.call.mode.leaveCancels else { return }
             commit.cancelWhole(caller.reason == .lost ? .callerLost : .byCaller)
@@ -72,7 +72,7 @@ extension Switchboard {
     }
 
     /// Ends the call when too few are left or everybody has answered, as its mode says (R12, A19).
-    private func endIfDone(_ commit: inout Commit) {
+    private mutating func endIfDone(_ commit: inout Commit) {
         let mode = commit.call.mode
         let pending = commit.call.pendingCount
         let joined = commit.call.joinedCount
@@ -103,7 +103,7 @@ extension Switchboard {
     }
 
     /// Starts or stops the idle time (C38). It runs while at most one joined participant is there.
-    func updateIdle(_ call: inout Call) {
+    mutating func updateIdle(_ call: inout Call) {
         guard call.isLive, let limit = call.mode.idleLimit else { return }
         var present = 0
         for participant in call.participants where participant.state == .joined {

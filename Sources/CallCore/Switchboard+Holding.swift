@@ -60,15 +60,10 @@ extension Switchboard {
     ) throws(Refusal) {
         let id = asker.shaping.draftID ?? newCallID()
         var call = newCall(id, invitation)
-        call.participants.reserveCapacity(1 + selection.usable.count)
-        call.participants.append(
-            Participant(asker.user, device: asker.device, of: call, invitation, at: now))
+        call.begin(by: asker.user, with: asker.device, invitation, calling: selection.usable)
         // A caller who disconnects during the hold was in the call, so it can be lost to it (A20).
         call.participants[0].wasConnected = asker.isHeard || isConnected(asker.user)
         call.participants[0].policyNote = asker.plugin.map { PolicyNote(plugin: $0) }
-        for user in selection.usable {
-            call.participants.append(invitee(user, by: asker.user, in: call))
-        }
         call.isGroup = selection.usable.count > 1
         // The policies are asked about the texts as they have shaped them.
         call.show(asker.shaping.views)
@@ -88,7 +83,7 @@ extension Switchboard {
     }
 
     /// Finds out who decides about an invitee: the policies, the host (A12) or its devices.
-    private func consider(_ index: Int, of held: inout HeldInvitation) {
+    private mutating func consider(_ index: Int, of held: inout HeldInvitation) {
         let user = held.call.participants[index].user
         if settings.answers(for: user) {
             held.open += 1
@@ -99,14 +94,14 @@ extension Switchboard {
     }
 
     /// The policies decide about the invitee at `index`: until then its devices see nothing (F57).
-    private func startDeciding(_ index: Int, of call: inout Call) {
+    private mutating func startDeciding(_ index: Int, of call: inout Call) {
         call.participants[index].asking = .deciding
         call.participants[index].policyAlarm = decideAlarm(index, in: call)
     }
 
     /// Whether the host rejects a new invitee because it is busy (A12).
-    private func isRejectedAsBusy(_ user: UserID, in call: Call) -> Bool {
-        call.mode.has(.rejectsBusy)
+    private mutating func isRejectedAsBusy(_ user: UserID, in call: Call) -> Bool {
+        call.allows(.rejectsBusy)
             && (busyCall(of: user) != nil || meetsGlare(call.caller, [user]))
     }
 
@@ -186,21 +181,22 @@ extension Switchboard {
     /// Whether policies are asked before somebody is forwarded to (F64, F65).
     private var forwardsLater: Bool { !settings.hooks.isDisjoint(with: [.dial, .outgoingData]) }
 
-    private func applyDefault(to index: Int, _ user: UserID, of held: inout HeldInvitation) {
+    private mutating func applyDefault(to index: Int, _ user: UserID, of held: inout HeldInvitation)
+    {
         let isBusy = isRejectedAsBusy(user, in: held.call)
         let (decision, plugin) = ownDecision(held.standard, isBusy: isBusy)
         held.rule(index, decision, by: plugin)
     }
 
     /// Invites `target` in the place of the invitee at `index`.
-    private func forward(
+    private mutating func forward(
         _ index: Int, to target: UserID, by plugin: String, _ held: inout HeldInvitation
     ) {
         let forwarder = held.call.participants[index]
         held.call.participants[index].policyNote = PolicyNote(plugin: plugin)
         // A plugin that forwards back to this user must be found out as a loop (F62).
         held.call.participants[index].reason = .forwarded
-        var newcomer = invitee(target, by: forwarder.user, in: held.call)
+        var newcomer = Participant(target, invitedBy: forwarder.user, to: held.call, at: now)
         newcomer.deadlineAt = forwarder.deadlineAt
         newcomer.hops = forwarder.hops + 1
         held.call.participants.append(newcomer)
@@ -298,20 +294,23 @@ extension Switchboard {
         let isLater = { [waits = forwardsLater] (ruling: HeldInvitation.Ruling) in
             waits ? ruling.decision.isForward : ruling.decision.isFork
         }
-        let later = later + invitation.rulings.filter(isLater)
-        invitation.rulings.removeAll(where: isLater)
-        let rulings = invitation.rulings
+        var later = later
+        if invitation.rulings.contains(where: isLater) {
+            later += invitation.rulings.filter(isLater)
+            invitation.rulings.removeAll(where: isLater)
+        }
         let slot = calls.open(invitation.call.id)
         var commit = Commit(
             invitation.call, slot, by: asker, .invited(invitation.errors), isFirst: true)
+        commit.rulings = invitation.rulings
         // The only reference to the call: changing it must not copy it.
         _ = consume invitation
         commit.push = asker.operation.push
-        commit.changes = commit.call.participants.indices.map {
-            Commit.Change(index: $0, from: nil, wasVisible: false)
+        commit.changes.reserveCapacity(commit.call.participants.count)
+        for index in commit.call.participants.indices {
+            commit.changes.append(Commit.Change(index: index, from: nil, wasVisible: false))
         }
-        commit.rulings = rulings
-        for ruling in rulings { carryOut(ruling, in: &commit) }
+        for ruling in commit.rulings { carryOut(ruling, in: &commit) }
         if let views { commit.call.show(views) }
         let alarm = commit.call.deliveryAlarm(at: now)
         for index in commit.call.participants.indices {
@@ -322,7 +321,7 @@ extension Switchboard {
             }
         }
         finish(&commit)
-        followUp(slot, rulings)
+        followUp(slot, commit.rulings)
         for ruling in later {
             let call = calls[slot]
             let user = call.participants[ruling.index].user
@@ -333,7 +332,7 @@ extension Switchboard {
         }
     }
 
-    private func carryOut(_ ruling: HeldInvitation.Ruling, in commit: inout Commit) {
+    private mutating func carryOut(_ ruling: HeldInvitation.Ruling, in commit: inout Commit) {
         let index = ruling.index
         commit.call.participants[index].keep(
             ruling.decision, by: ruling.plugin, next: ruling.next, push: commit.push, at: now)
@@ -357,7 +356,7 @@ extension Switchboard {
     private mutating func followUp(
         _ slot: CallSlot, _ rulings: [HeldInvitation.Ruling]
     ) {
-        guard calls[slot].mode.has(.hold) else { return }
+        guard calls[slot].allows(.hold) else { return }
         for ruling in rulings where ruling.decision.isAccept {
             guard let asker = ruling.asker(in: calls[slot]) else { continue }
             settleOtherCalls(of: asker, but: slot, holding: false)

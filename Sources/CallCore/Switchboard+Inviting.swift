@@ -7,9 +7,10 @@ extension Switchboard {
     // MARK: call.invite
 
     /// Checks without changing anything, so that it can be asked before shaping too (F65).
-    func checkInvite(_ asker: Asker, _ invitation: Invitation) throws(Refusal) -> Selection {
+    mutating func checkInvite(_ asker: Asker, _ invitation: Invitation) throws(Refusal) -> Selection
+    {
         let row = row(of: invitation)
-        if !invitation.items.isEmpty, !row.mode.has(.items) { throw .wrongMode(row.mode) }
+        if !invitation.items.isEmpty, !row.allows(.items) { throw .wrongMode(row.mode) }
         if invitation.items.count > settings.itemsMax {
             throw Refusal(
                 .badRequest, "at most \(settings.itemsMax) items", detail: .field("items"))
@@ -17,9 +18,7 @@ extension Switchboard {
         if let other = blockingCall(of: asker.user, row) { throw busy(asker.user, in: other) }
         // Glare with a held invitation counts at once (H89). That call is not named: it has not
         // happened, and may never.
-        if row.mode.has(.refusesBusyCaller),
-            meetsGlare(asker.user, invitation.invitees)
-        {
+        if row.allows(.refusesBusyCaller), meetsGlare(asker.user, invitation.invitees) {
             throw Refusal(.busy, "\(asker.user) is in another call")
         }
         let selection = select(
@@ -51,26 +50,17 @@ extension Switchboard {
     func row(of invitation: Invitation) -> ModeRow { invitation.mode ?? settings.defaultMode }
 
     /// The call that `invitation` makes, without participants.
-    func newCall(_ id: CallID, _ invitation: Invitation) -> Call {
+    mutating func newCall(_ id: CallID, _ invitation: Invitation) -> Call {
         Call(
             id, of: invitation, row: row(of: invitation),
             check: invitation.deliveryCheck ?? settings.deliveryCheckDefault, at: now)
     }
 
     /// The call that `invitation` would make, as policies see it.
-    func draftCall(_ id: CallID, _ asker: Asker, _ invitation: Invitation) -> Call {
+    mutating func draftCall(_ id: CallID, _ asker: Asker, _ invitation: Invitation) -> Call {
         var call = newCall(id, invitation)
-        call.participants.append(
-            Participant(asker.user, device: asker.device, of: call, invitation, at: now))
-        for user in invitation.invitees {
-            call.participants.append(invitee(user, by: asker.user, in: call))
-        }
+        call.begin(by: asker.user, with: asker.device, invitation, calling: invitation.invitees)
         return call
-    }
-
-    func invitee(_ user: UserID, by inviter: UserID, in call: Call) -> Participant {
-        let rings = !call.mode.ringsFromRinging
-        return Participant(user, invitedBy: inviter, to: call, rings: rings, at: now)
     }
 
     // MARK: call.add
@@ -106,9 +96,9 @@ extension Switchboard {
 
     /// Makes `user` a pending participant, also one whose earlier part is over; returns its index.
     @discardableResult
-    func admit(_ user: UserID, by inviter: UserID, into commit: inout Commit) -> Int {
+    mutating func admit(_ user: UserID, by inviter: UserID, into commit: inout Commit) -> Int {
         if !commit.call.removed.isEmpty { commit.call.removed.removeAll { $0 == user } }
-        var newcomer = invitee(user, by: inviter, in: commit.call)
+        var newcomer = Participant(user, invitedBy: inviter, to: commit.call, at: now)
         newcomer.begunBy = UInt16(
             clamping: commit.by.user.flatMap { commit.call.index(of: $0) } ?? 0)
         if let host = commit.call.index(of: inviter) {
@@ -117,7 +107,7 @@ extension Switchboard {
             }
         }
         if settings.answers(for: user)
-            || commit.call.mode.has(.rejectsBusy) && busyCall(of: user) != nil
+            || commit.call.allows(.rejectsBusy) && busyCall(of: user) != nil
         {
             newcomer.asking = .deciding
             newcomer.keep(push: commit.push)
@@ -151,17 +141,20 @@ extension Switchboard {
     // MARK: Who can be invited
 
     /// Those of `invitees` who can be invited, and why the others cannot (D39).
-    private func select(
+    private mutating func select(
         _ invitees: [UserID], by inviter: UserID, in call: Call?, limit: Int
     ) -> Selection {
-        var selection = Selection()
+        var selection = Selection(usable: invitees)
+        // Who may be chosen stands before the one who is looked at, and the others are taken out.
+        var place = 0
         for user in invitees {
-            if let code = obstacle(to: user, by: inviter, in: call, selection.usable) {
+            var code = obstacle(to: user, by: inviter, in: call, selection.usable[..<place])
+            if code == nil, place >= limit { code = .tooMany }
+            if let code {
                 selection.errors.append(InviteeError(user, code))
-            } else if selection.usable.count >= limit {
-                selection.errors.append(InviteeError(user, .tooMany))
+                selection.usable.remove(at: place)
             } else {
-                selection.usable.add(user)
+                place += 1
             }
         }
         return selection
@@ -169,7 +162,7 @@ extension Switchboard {
 
     /// Why `user` cannot be invited; nil: it can. `chosen`: the invitees before it in the list.
     func obstacle(
-        to user: UserID, by inviter: UserID, in call: Call?, _ chosen: [UserID] = []
+        to user: UserID, by inviter: UserID, in call: Call?, _ chosen: ArraySlice<UserID> = []
     ) -> InviteeError.Code? {
         if user == inviter { return .itself }
         if chosen.contains(user) { return .duplicate }
@@ -188,11 +181,11 @@ extension Switchboard {
     }
 
     /// The live call that keeps a user from inviting in `mode` (A10, A12).
-    private func blockingCall(of user: UserID, _ row: ModeRow) -> CallSlot? {
+    private mutating func blockingCall(of user: UserID, _ row: ModeRow) -> CallSlot? {
         if row.mode.countsEveryCall { return busyCall(of: user) }
-        guard row.mode.has(.refusesBusyCaller), let place = users.find(user) else { return nil }
+        guard row.allows(.refusesBusyCaller), let place = users.find(user) else { return nil }
         return users[place].calls.first(where: {
-            calls[$0].mode.has(.refusesBusyCaller) && !calls[$0].mode.countsEveryCall
+            calls[$0].allows(.refusesBusyCaller) && !calls[$0].mode.countsEveryCall
                 && isCounted(place, in: $0)
         })
     }

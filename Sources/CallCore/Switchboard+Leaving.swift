@@ -21,7 +21,7 @@ extension Switchboard {
         let state = self[place].state
         let call = calls[place.slot]
         let isTransfer = users.contains { call.transfer(to: $0)?.by == asker.user }
-        let isWhole = users.isEmpty || !(isTransfer || calls[place.slot].mode.has(.cancelListed))
+        let isWhole = users.isEmpty || !(isTransfer || calls[place.slot].allows(.cancelListed))
         if isWhole, self[place].role != .caller {
             throw Refusal(.notInviter, "only the caller cancels the whole call")
         }
@@ -184,7 +184,7 @@ extension Switchboard {
 
     /// An end before the media was ever connected is told apart, for the callers' statistics (C37).
     func reasonOfEnd(_ call: Call) -> EndReason {
-        call.mode.has(.media) && call.connectedAt == nil
+        call.allows(.media) && call.connectedAt == nil
             ? .notConnected : .completed
     }
 }

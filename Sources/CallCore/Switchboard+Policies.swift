@@ -75,7 +75,7 @@ extension Switchboard {
     }
 
     /// Refuses an operation that needs `count` questions when too many of its cause wait (G76).
-    func admit(_ count: Int, of cause: Cause) throws(Refusal) {
+    mutating func admit(_ count: Int, of cause: Cause) throws(Refusal) {
         // The total is looked at first: mostly it is small, and no cause has to be found.
         guard count > 0, questionCounts.total + count > settings.questionsPerCause,
             questionCounts.count(of: cause) + count > settings.questionsPerCause
@@ -100,7 +100,7 @@ extension Switchboard {
 
     /// When the question about the participant at `index` is given up. The grace is for an answer
     /// that is on its way: the host keeps `decideBy` by itself.
-    func decideAlarm(_ index: Int, in call: Call) -> Moment {
+    mutating func decideAlarm(_ index: Int, in call: Call) -> Moment {
         decideBy(call.participants[index].deadlineAt, in: call) + settings.decideGrace
     }
 
@@ -110,8 +110,10 @@ extension Switchboard {
     /// What is known of a call's participants, and of one user more.
     public func facts(of call: Call, and other: UserID? = nil) -> [UserFacts] {
         let slot = calls.find(call.id)
-        var known = call.participants.indices.map {
-            facts(of: call.participants[$0].user, but: slot)
+        var known: [UserFacts] = []
+        known.reserveCapacity(call.participants.count)
+        for index in call.participants.indices {
+            known.append(facts(of: call.participants[index].user, but: slot))
         }
         if let other, call.index(of: other) == nil { known.append(facts(of: other, but: slot)) }
         return known
@@ -181,9 +183,9 @@ extension Switchboard {
 
     /// Whether the host rejects an invitation, which no device knows of yet, because the invitee is
     /// busy (A12).
-    private func isRejectedAsBusy(_ slot: CallSlot, _ index: Int) -> Bool {
+    private mutating func isRejectedAsBusy(_ slot: CallSlot, _ index: Int) -> Bool {
         let participant = calls[slot].participants[index]
-        return !participant.isVisible && calls[slot].mode.has(.rejectsBusy)
+        return !participant.isVisible && calls[slot].allows(.rejectsBusy)
             && busyCall(of: participant.user, besides: slot) != nil
     }
 
@@ -297,7 +299,7 @@ extension Switchboard {
 
     /// Those of `targets` who can be called in the place of the participant at `index`. At once it
     /// is not more than the mode takes, and one where two are in a call or a place is handed over.
-    private func forwardable(
+    private mutating func forwardable(
         _ targets: [UserID], _ index: Int, _ each: Milliseconds?, in call: Call
     ) -> [UserID] {
         let members = targets.filter { mayForward(to: $0, index, in: call) }
@@ -309,7 +311,7 @@ extension Switchboard {
 
     /// Somebody of a fork accepted: nobody else of it is called. Nobody is called any more: the
     /// next one is, who is neither busy nor lost, until none is left.
-    func settleForks(_ commit: inout Commit) {
+    mutating func settleForks(_ commit: inout Commit) {
         for fork in commit.call.forks.indices.reversed() {
             let by = commit.call.forks[fork].by
             let isOver = commit.settleRace { index, call in call.descends(index, from: by) }
@@ -319,7 +321,7 @@ extension Switchboard {
         }
     }
 
-    private func callNext(of fork: Int, _ commit: inout Commit) -> Bool {
+    private mutating func callNext(of fork: Int, _ commit: inout Commit) -> Bool {
         let (by, until) = (commit.call.forks[fork].by, commit.call.forks[fork].until)
         guard let each = commit.call.forks[fork].each, until > now,
             let host = commit.call.index(of: by)
@@ -342,7 +344,7 @@ extension Switchboard {
     }
 
     /// Whether `user` is in no other call, and not lost in one.
-    private func isFree(_ user: UserID, in call: Call) -> Bool {
+    private mutating func isFree(_ user: UserID, in call: Call) -> Bool {
         guard let place = users.find(user) else { return true }
         return !users[place].isLost && busyCall(of: user, besides: calls.find(call.id)) == nil
     }

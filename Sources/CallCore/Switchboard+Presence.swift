@@ -233,7 +233,7 @@ extension Switchboard {
     }
 
     /// Whether the user has a live connection.
-    func isConnected(_ user: UserID) -> Bool {
+    mutating func isConnected(_ user: UserID) -> Bool {
         guard let place = users.find(user) else { return false }
         return users[place].devices.contains { $0.isConnected }
     }
@@ -250,7 +250,7 @@ extension Switchboard {
 
     /// A live call other than the one at `slot` in which the user is pending or joined; who is
     /// joined but lost does not count there (A12, K107).
-    func busyCall(of user: UserID, besides slot: CallSlot? = nil) -> CallSlot? {
+    mutating func busyCall(of user: UserID, besides slot: CallSlot? = nil) -> CallSlot? {
         guard let place = users.find(user) else { return nil }
         return users[place].calls.first(where: { $0 != slot && isCounted(place, in: $0) })
     }

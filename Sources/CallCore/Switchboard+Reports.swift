@@ -59,7 +59,7 @@ extension Switchboard {
     // MARK: Push
 
     /// Adds the push jobs that follow from a commit.
-    func addPushJobs(of commit: borrowing Commit, to records: inout [Record]) {
+    mutating func addPushJobs(of commit: borrowing Commit, to records: inout [Record]) {
         guard settings.wakesDevices else { return }
         for index in commit.call.participants.indices {
             guard let kind = pushKind(commit, index) else { continue }
@@ -73,7 +73,7 @@ extension Switchboard {
 
     /// What a push tells the participant at `index`; nil: no push. Whoever never heard of the call
     /// hears nothing of its end either (F57).
-    private func pushKind(_ commit: borrowing Commit, _ index: Int) -> PushJob.Kind? {
+    private mutating func pushKind(_ commit: borrowing Commit, _ index: Int) -> PushJob.Kind? {
         let (state, isLive) = (commit.call.participants[index].state, commit.call.isLive)
         guard let change = commit.change(of: index) else {
             if !isLive, state.isPending { return .end }
@@ -94,7 +94,7 @@ extension Switchboard {
 
     /// Whether a push tells the participant that somebody left or ended the call: it stays in the
     /// call, knows of it, and has no connection on which an event could tell it.
-    private func isFarewell(_ commit: borrowing Commit, to index: Int) -> Bool {
+    private mutating func isFarewell(_ commit: borrowing Commit, to index: Int) -> Bool {
         guard commit.isFarewell else { return false }
         let participant = commit.call.participants[index]
         guard participant.state.isLive, participant.isVisible,
@@ -105,7 +105,7 @@ extension Switchboard {
 
     /// The job that wakes the participant's devices without a connection; nil: the server sends no
     /// pushes.
-    func pushJob(
+    mutating func pushJob(
         _ kind: PushJob.Kind, for participant: Participant, in call: Call, _ text: PushText?,
         by cause: Cause
     ) -> Record? {

@@ -211,7 +211,7 @@ extension Switchboard {
     /// The call `id`, whose mode has `features`.
     func find(_ id: CallID, needs features: Mode.Features) throws(Refusal) -> CallSlot {
         guard let slot = calls.find(id) else { throw .notFound(id) }
-        guard calls[slot].mode.has(features) else { throw .wrongMode(calls[slot].mode) }
+        guard calls[slot].allows(features) else { throw .wrongMode(calls[slot].mode) }
         return slot
     }
 

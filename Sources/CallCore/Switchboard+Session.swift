@@ -91,7 +91,7 @@ extension Switchboard {
     /// The user's places in other calls of modes with hold that it has joined.
     func joinedCalls(of user: UserID, but other: CallSlot) -> [Place] {
         (users[user]?.calls ?? PlaceList()).compactMap { slot in
-            guard slot != other, calls[slot].mode.has(.hold),
+            guard slot != other, calls[slot].allows(.hold),
                 let index = calls[slot].index(of: user),
                 calls[slot].participants[index].state == .joined
             else { return nil }

@@ -11,38 +11,66 @@ extension Call {
         self.init(
             id: id, mode: row, kind: invitation.kind,
             ringTime: invitation.timeout ?? row.mode.ringTime,
-            deliveryCheck: row.mode.has(.deliveryCheck) ? check : nil, createdAt: now)
+            deliveryCheck: row.allows(.deliveryCheck) ? check : nil, createdAt: now)
         if let text = invitation.extendedData { extendedData = text }
         if let receiver = invitation.receiver { self.receiver = receiver }
         for item in invitation.items { items.put(item) }
     }
 }
 
-extension Participant {
-    /// The caller of `call`, with `device`; nil: a policy makes the call.
-    @inline(__always)
-    package init(
-        _ user: UserID, device: DeviceID?, of call: borrowing Call,
-        _ invitation: borrowing Invitation, at now: Moment
+extension Call {
+    /// Adds the caller and whom he calls to a call without participants. They are made where they
+    /// stay: to move one costs more than to make it.
+    package mutating func begin(
+        by caller: UserID, with device: DeviceID?, _ invitation: borrowing Invitation,
+        calling invitees: [UserID]
     ) {
-        (self.user, role, state, invitedAt) = (user, .caller, .joined, now)
+        let (now, isVideo) = (createdAt, kind == "video")
+        let deadline = ringEnd(from: now)
+        participants.reserveCapacity(1 + invitees.count)
+        participants.append(Participant(user: caller, role: .caller, state: .joined, at: now))
+        participants[0].call(with: device, invitation, isVideo: isVideo)
+        for user in invitees {
+            participants.append(
+                Participant(user: user, role: .invitee, state: .inviting, at: now))
+            participants[participants.count - 1].wait(
+                invitedBy: caller, isVideo: isVideo, until: deadline)
+        }
+    }
+
+    /// When an invitation of `now` ends; nil: its time begins when it rings.
+    fileprivate func ringEnd(from now: Moment) -> Moment? {
+        mode.ringsFromRinging ? nil : now + ringTime
+    }
+}
+
+extension Participant {
+    /// An invitee of `call`.
+    package init(
+        _ user: UserID, invitedBy inviter: UserID, to call: borrowing Call, at now: Moment
+    ) {
+        self.init(user: user, role: .invitee, state: .inviting, at: now)
+        wait(invitedBy: inviter, isVideo: call.kind == "video", until: call.ringEnd(from: now))
+    }
+
+    /// Calls as `invitation` says, with `device`; nil: a policy makes the call.
+    fileprivate mutating func call(
+        with device: DeviceID?, _ invitation: borrowing Invitation, isVideo: Bool
+    ) {
         self.device = device
-        answeredAt = now
+        answeredAt = invitedAt
         audio = invitation.audio ?? true
-        video = invitation.video ?? (call.kind == "video")
+        video = invitation.video ?? isVideo
         isAnsweredFor = device == nil
     }
 
-    /// An invitee of `call`; `rings`: the ring time counts from now on.
-    @inline(__always)
-    package init(
-        _ user: UserID, invitedBy inviter: UserID, to call: borrowing Call, rings: Bool,
-        at now: Moment
+    /// Waits for an answer to the invitation of `inviter` until `deadline`.
+    fileprivate mutating func wait(
+        invitedBy inviter: UserID, isVideo: Bool, until deadline: Moment?
     ) {
-        (self.user, role, state, invitedAt) = (user, .invitee, .inviting, now)
         invitedBy = inviter
-        video = call.kind == "video"
-        if rings { deadlineAt = now + call.ringTime }
+        video = isVideo
+        deadlineAt = deadline
     }
 
     /// Joins with `device`; nil: by a policy's decision, without one.

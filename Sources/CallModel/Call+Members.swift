@@ -5,6 +5,10 @@ extension Call {
     @inlinable public var id: CallID { body.fields.id }
     /// The mode that it began with.
     @inlinable public var row: ModeRow { body.fields.row }
+    /// Whether that mode has all of `features`.
+    @inlinable public func allows(_ features: Mode.Features) -> Bool {
+        body.fields.row.allows(features)
+    }
     /// What that mode says.
     public var mode: Mode { _read { yield body.fields.row.mode } }
     /// `audio`, `video` or the app's own word.

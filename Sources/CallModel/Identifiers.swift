@@ -19,7 +19,11 @@ public struct UserID: Hashable, Sendable, Comparable, CustomStringConvertible {
 
     /// The group that it names; nil: it is a user.
     public var group: String? {
-        text.hasPrefix(Self.groupPrefix) ? String(text.dropFirst(Self.groupPrefix.count)) : nil
+        // Most begin otherwise: that is seen sooner than that they do not begin with all of it.
+        guard text.utf8.first == UInt8(ascii: "g"), text.hasPrefix(Self.groupPrefix) else {
+            return nil
+        }
+        return String(text.dropFirst(Self.groupPrefix.count))
     }
 
     public static func < (left: UserID, right: UserID) -> Bool { left.text < right.text }

@@ -42,7 +42,7 @@ public enum Input: Sendable, Equatable {
     case loaded([Call], more: Bool)
     /// The settings have changed by a reload. If requests are read differently now, those that wait
     /// for the store are refused, and clients send them again.
-    case configured(Settings, readsAlike: Bool = true)
+    indirect case configured(Settings, readsAlike: Bool = true)
 }
 
 /// A request of a device.

@@ -2,10 +2,11 @@
 
 /// The users that an operation can be carried out for, and why it cannot for the others.
 package struct Selection {
-    package var usable: [UserID] = []
+    package var usable: [UserID]
     package var errors: [InviteeError] = []
 
-    package init() {}
+    /// All of `usable`, until errors are found.
+    package init(usable: [UserID]) { self.usable = usable }
 
     /// Leaves out those whom a policy refused.
     package mutating func leaveOut(_ refused: [UserID]) {

@@ -193,6 +193,8 @@ extension Settings {
 public struct Accounts: Sendable, Equatable {
     private var everyone = false
     private var names: Set<String> = []
+    /// The same in order, if they are few: to compare these takes less than to hash one.
+    private var few: [String] = []
     private var prefixes: [String] = []
 
     /// The accounts that any of `patterns` names; a `*` stands only at the end.
@@ -206,12 +208,14 @@ public struct Accounts: Sendable, Equatable {
                 names.insert(pattern)
             }
         }
+        if names.count <= 8 { few = names.sorted() }
     }
 
     /// Whether `user` is one of the accounts.
     public func contains(_ user: UserID) -> Bool {
-        everyone || (!names.isEmpty && names.contains(user.text))
-            || prefixes.contains { user.text.hasPrefix($0) }
+        if everyone || few.contains(user.text) { return true }
+        if few.isEmpty, names.contains(user.text) { return true }
+        return prefixes.contains { user.text.hasPrefix($0) }
     }
 
     /// Whether any account is one of both.

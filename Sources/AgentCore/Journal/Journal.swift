@@ -295,22 +295,22 @@ public final class Journal {
         journal.pen.begin(.asked)
         switch subject {
         case .invite(_, let callee, _):
-            journal.pen.put("invite")
+            journal.pen.put(word: "invite")
             journal.pen.put(callee.text)
         case .dial(_, let user, _):
-            journal.pen.put("dial")
+            journal.pen.put(word: "dial")
             journal.pen.put(user.text)
         case .incomingData(_, let user, _):
-            journal.pen.put("extended_data")
+            journal.pen.put(word: "extended_data")
             journal.pen.put(user.text)
         case .outgoingData:
-            journal.pen.put("extended_data")
-            journal.pen.put("")
+            journal.pen.put(word: "extended_data")
+            journal.pen.put(word: "")
         case .join(_, let user):
-            journal.pen.put("join")
+            journal.pen.put(word: "join")
             journal.pen.put(user.text)
         case .token(_, let user):
-            journal.pen.put("token")
+            journal.pen.put(word: "token")
             journal.pen.put(user.text)
         }
         journal.pen.put(question.trace)

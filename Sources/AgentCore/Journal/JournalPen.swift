@@ -4,9 +4,9 @@ import CallModel
 import JSON
 
 /// Writes entries as bytes, one behind the other: the length of the rest in two bytes, five bytes
-/// of time, and the fields.
+/// of time, one of the kind, and the fields.
 struct JournalPen: ~Copyable {
-    private static let head = 7
+    private static let head = 8
     /// The bytes that there are for one text.
     private static let textRoom = 255
     /// What a number may take.
@@ -15,6 +15,7 @@ struct JournalPen: ~Copyable {
     private var buffer: TextBuffer
     /// Where the entry begins that was begun last.
     private(set) var start = 0
+    private var kind = JournalKind.note
 
     /// No entries yet, and room for so many bytes of them.
     init(capacity: Int) { buffer = TextBuffer(capacity: capacity) }
@@ -35,22 +36,19 @@ struct JournalPen: ~Copyable {
 
     /// Begins the next entry.
     mutating func begin(_ kind: JournalKind) {
-        start = buffer.bytes.count
+        (start, self.kind) = (buffer.bytes.count, kind)
         _ = buffer.reserve(Self.head)
         buffer.commit(Self.head)
-        put(kind.rawValue)
     }
 
     /// Ends the entry: its fields are there, so its length is known.
     mutating func end(after time: UInt64) {
-        let (room, size) = (buffer.start + start, buffer.bytes.count - start - 2)
+        let size = UInt64(UInt16(truncatingIfNeeded: buffer.bytes.count - start - 2))
         // Five bytes are enough for a call of 397 days; then the time stands still.
         let time = min(time, 1 << 35 - 1)
-        room[0] = UInt8(truncatingIfNeeded: size)
-        room[1] = UInt8(truncatingIfNeeded: size >> 8)
-        for place in 0..<5 {
-            room[2 + place] = UInt8(truncatingIfNeeded: time >> UInt64(8 * place))
-        }
+        let head = size | time << 16 | UInt64(kind.rawValue) << 56
+        UnsafeMutableRawPointer(buffer.start + start).storeBytes(
+            of: head.littleEndian, as: UInt64.self)
     }
 
     mutating func put(_ byte: UInt8) {
@@ -84,6 +82,15 @@ struct JournalPen: ~Copyable {
         let start = buffer.reserve(size + 1)
         start.pointee = UInt8(size)
         if let text = utf8.baseAddress { copy(text, size, to: start + 1) }
+        buffer.commit(size + 1)
+    }
+
+    /// A word of our own.
+    mutating func put(word: StaticString) {
+        let size = word.utf8CodeUnitCount
+        let start = buffer.reserve(size + 1)
+        start.pointee = UInt8(truncatingIfNeeded: size)
+        copy(word.utf8Start, size, to: start + 1)
         buffer.commit(size + 1)
     }
 

@@ -20,7 +20,7 @@ extension OperationDescriptor {
                 + "these modes, and in `managed` while one is in any (`busy`, with "
                 + "`detail.call_id`). People who cannot be invited come back in `errors[]`; if "
                 + "nobody is left, the operation fails and no call is made.",
-            make: { .invite(Invitation(taking: &$0)) },
+            make: { .invite($0.takeInvitation()) },
             give: { operation, values in
                 if case .invite(let invitation) = operation { values.give(invitation) }
             }),
@@ -92,26 +92,26 @@ extension FieldValues {
         give(.push, invitation.push, \.push)
     }
 
+    /// What they say of an invitation.
+    @inline(__always)
+    fileprivate mutating func takeInvitation() -> Invitation {
+        var invitation = Invitation(invitees: [])
+        swap(&invitation.invitees, &users)
+        swap(&invitation.items, &texts)
+        invitation.mode = mode.take()
+        invitation.extendedData = extendedData.take()
+        invitation.push = push.take()
+        invitation.kind = kind
+        (invitation.timeout, invitation.deliveryCheck) = (timeout, deliveryCheck)
+        (invitation.audio, invitation.video) = (flag(.audio), flag(.video))
+        return invitation
+    }
+
     fileprivate var acceptance: Acceptance {
         var acceptance = Acceptance()
         acceptance.audio = flag(.audio)
         acceptance.video = flag(.video)
         acceptance.holdActive = isOn(.holdActive)
         return acceptance
-    }
-}
-
-extension Invitation {
-    /// What a request's fields say.
-    @inline(__always)
-    fileprivate init(taking values: inout FieldValues) {
-        invitees = []
-        swap(&invitees, &values.users)
-        swap(&items, &values.texts)
-        (mode, extendedData, push) = (
-            values.mode.take(), values.extendedData.take(), values.push.take()
-        )
-        (kind, timeout, deliveryCheck) = (values.kind, values.timeout, values.deliveryCheck)
-        (audio, video) = (values.flag(.audio), values.flag(.video))
     }
 }

@@ -28,6 +28,8 @@ public struct ModeRow: Sendable, Equatable {
 
     /// What it says.
     public var mode: Mode { _read { yield box.mode } }
+    /// Whether it has all of `features`; to ask the mode for that would copy it.
+    public func allows(_ features: Mode.Features) -> Bool { box.mode.has(features) }
     /// The mode's name on the wire.
     public var name: String { box.mode.name }
     /// Its place in `Mode.all`, if it is a row of that table.
