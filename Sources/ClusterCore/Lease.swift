@@ -214,7 +214,7 @@ public struct Lease: Sendable {
             (grant, seen, givesUpTo, beatenAt, serves) = (nil, nil, nil, nil, false)
             still = Still()
             return .gaveUp
-        case .row(let row): return saw(row, after: order, at)
+        case .row(let row): return saw(row, after: order, at, now)
         case .failed:
             if case .take = order { return missed(order, at) }
             // When the database comes back, its owner needs time to beat.
@@ -240,10 +240,10 @@ public struct Lease: Sendable {
     }
 
     private mutating func saw(
-        _ row: LeaseRow, after order: LeaseOrder, _ at: Milliseconds
+        _ row: LeaseRow, after order: LeaseOrder, _ at: Milliseconds, _ now: Milliseconds
     ) -> LeaseNews? {
         let isSame = still.row == row
-        if isSame { still.reads += 1 } else { still = Still(row: row, since: at, reads: 1) }
+        if isSame { still.reads += 1 } else { still = Still(row: row, since: now, reads: 1) }
         seen = row
         if let tried, tried.token == row.token {
             return took(Grant(row.term, token: row.token), tried.at)

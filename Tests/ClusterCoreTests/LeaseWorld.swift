@@ -118,7 +118,7 @@ struct LeaseWorld {
         if weather.pauses, chance(700) { trouble(place) { $0.pausedUntil = $1 } }
         if weather.losses, chance(700) { trouble(place) { $0.lostUntil = $1 } }
         if weather.kills, chance(900) { kill(place) }
-        if weather.outages, chance(1_500) {
+        if weather.outages, chance(600) {
             outageUntil = now + time(500...9_000)
             troubleAt = max(troubleAt, outageUntil + Self.patience)
         }
@@ -192,7 +192,7 @@ struct LeaseWorld {
         let isLost = now < nodes[place].lostUntil
         // Lost on the way there, or on the way back.
         let isExecuted = now >= outageUntil && (!isLost || chance(2))
-        let there = now + time(0...40)
+        let there = now + time(0...(chance(20) ? 1_500 : 40))
         let isSlow = isLost || now < outageUntil
         nodes[place].sent = Sent(
             order: order, executeAt: isExecuted ? there : nil,
@@ -283,8 +283,9 @@ struct LeaseWorld {
             return .taken(Grant(row.term, token: token))
         case .release(let grant, let target):
             guard row.term == grant.term, row.token == grant.token else { return .row(row) }
+            // One whose answer was lost is sent again, and changes nothing.
+            if !row.isReleased || row.successor != target { heir = (target, now) }
             (row.isReleased, row.successor) = (true, target)
-            heir = (target, now)
             return .released
         }
     }
@@ -327,9 +328,9 @@ struct LeaseWorld {
                 findings.insert("\(one.lease.node) goes on in the epoch of a failed commit")
             }
         }
-        if let one = speaking.first, isCalm, now - max(networkSince, ownedSince) > 16_000,
-            let other = view.betterOwner()
-        {
+        // A node that has come back is seen anew.
+        let sinceChange = now - max(networkSince, ownedSince, troubleAt)
+        if let one = speaking.first, sinceChange > 16_000, let other = view.betterOwner() {
             findings.insert("\(one.lease.node) goes on to own, and more nodes see \(other)")
         }
         let quiet = max(spokenAt, troubleAt)

@@ -61,8 +61,8 @@ extension Doctor {
         if state.hasOwner, let other = state.view.betterOwner() {
             note(
                 .warning(
-                    "more nodes see \(other) than \(state.term.owner), which gives up to it if that "
-                        + "lasts",
+                    "more nodes see \(other) than \(state.term.owner), "
+                        + "which gives up to it if that lasts",
                     "look at the network between the nodes"))
         }
         if !state.hasOwner {

@@ -1,4 +1,4 @@
-// Whether other nodes see this one while it waits: of one that nobody sees the operator has to know.
+// Whether other nodes see this one while it waits: the operator has to know of one that none sees.
 
 import ClusterCore
 
