@@ -110,8 +110,9 @@ public struct ServerLimits: Sendable, Equatable {
     /// each attempt in vain, up to five times.
     public var reopenAfter: Milliseconds = 1_000
     /// Live calls that are loaded at once after a start. If all of them are overdue, the loop has
-    /// 3 ms to do with 64; with 500 whoever comes first waits for 30.
-    public var liveCallsPage = 64
+    /// 3 ms to do with 64, and with 500 whoever comes first waits for 30. With 64 a database over
+    /// the network takes so long for 200,000 that deadlines are 6 s late after a takeover.
+    public var liveCallsPage = 256
     /// Time for clients to go at the end of the process, in milliseconds.
     public var drainWithin: Milliseconds = 10_000
     /// How long `readyz` says no before the first client is closed, where somebody asks for it.

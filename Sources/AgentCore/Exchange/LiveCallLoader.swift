@@ -37,6 +37,9 @@ public struct LiveCallLoader<Held> {
         let what: Held
     }
 
+    /// Of so many users, and so many calls, one question is.
+    private static var askedAtOnce: Int { 64 }
+
     private let last: CallID
     private let limit: Int
     /// All up to this one are handed over.
@@ -173,8 +176,8 @@ public struct LiveCallLoader<Held> {
         } else if !isAsking, usersToAsk.count + callsToAsk.count > 0 {
             isAsking = true
             // After a takeover all come at once: a question about all of them would take too long.
-            query.users = usersToAsk.removeFirst(limit)
-            query.calls = callsToAsk.removeFirst(limit)
+            query.users = usersToAsk.removeFirst(Self.askedAtOnce)
+            query.calls = callsToAsk.removeFirst(Self.askedAtOnce)
             queries.append(query)
             (query.users, query.calls) = ([], [])
         }
