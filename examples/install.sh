@@ -11,7 +11,7 @@ set -eu
 # The second line is the toolchain's: what its programs load, and what its linker takes from Debian.
 LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libpq-dev \
 libjemalloc-dev libxml2 gcc libc6-dev libstdc++-12-dev"
-PACKAGING="cmark-gfm dpkg-dev binutils python3 ca-certificates tzdata"
+PACKAGING="cmark-gfm dpkg-dev binutils libdeflate-tools python3 ca-certificates tzdata"
 TOOLS="lua-check neovim python3-venv nghttp2-server coturn chromium firefox-esr prometheus \
 valgrind nodejs node-ws node-typescript node-react node-react-dom esbuild postgresql haproxy \
 lintian debootstrap systemd-container runc mandoc zsh fish"

@@ -20,7 +20,7 @@ fail() {
     exit 1
 }
 
-for tool in cmark-gfm dpkg-deb dpkg-shlibdeps strip gzip python3; do
+for tool in cmark-gfm dpkg-deb dpkg-shlibdeps strip gzip libdeflate-gzip python3; do
     command -v "$tool" >/dev/null 2>&1 || fail "no $tool here: sh examples/install.sh --packages"
 done
 if [ -z "${CALLAGENT-}" ]; then

@@ -7,12 +7,12 @@ The moment of everything is SOURCE_DATE_EPOCH.
 """
 
 import datetime
-import gzip
 import hashlib
 import io
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import tarfile
 
@@ -37,6 +37,12 @@ def packed(root, epoch):
     return buffer.getvalue()
 
 
+def squeeze(layer):
+    """As gzip, which every tool reads; zlib's own best is 4 % larger."""
+    return subprocess.run(
+        ["libdeflate-gzip", "-12", "-c"], input=layer, stdout=subprocess.PIPE, check=True).stdout
+
+
 def digest(data):
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
@@ -50,7 +56,7 @@ def main(root, target, version, architecture):
     moment = datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc)
     created = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
     layer = packed(root, epoch)
-    squeezed = gzip.compress(layer, compresslevel=9, mtime=0)
+    squeezed = squeeze(layer)
     config = as_json({
         "architecture": architecture, "os": "linux", "created": created,
         "config": {
