@@ -151,7 +151,7 @@ sanitized() {
 }
 
 # They play the same few lines very often, on one thread or in plain Swift.
-SLOW="InvariantTests ReloadUnderLoadTests FuzzTests GoodScriptTests allStoresAgree
+SLOW="InvariantTests ReloadUnderLoadTests FuzzTests GoodScriptTests LeaseWorldTests allStoresAgree
 everyCallReadsBackAsItWas ofAVeryLongChainNothingIsSaid aVeryLongWayEnds
 everybodySeesWhatIsWrittenAtAnotherNode"
 
