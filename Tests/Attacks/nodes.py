@@ -4,7 +4,7 @@ a database of their own."""
 import json
 
 from agent import Agent, free_port, wait_for
-from cluster import Database, answers, tool
+from cluster import Database, answers, shown, tool
 from link import RawLink
 from registry import Attack
 from stage import OTHER_CORE, SERVER_CORE, on_core
@@ -53,6 +53,9 @@ def launch(scene):
     with on_core(SERVER_CORE):
         scene.front.launch()
     wait_for("the front end serves", lambda: answers(scene.front))
+    # They keep connections to each other from then on, which are no trace of the attack.
+    wait_for("both are seen", lambda: all(
+        node.get("seen_by") for node in shown(scene.agent)["nodes"]))
     scene.door = scene.front
 
 
