@@ -54,7 +54,7 @@ extension Agent {
         guard let sight = ownership?.sight else { return [] }
         let state = sight.state
         let living = state.nodes.filter { $0.isAlive && $0.note.name != state.term.owner }
-        let view = ClusterView(owner: state.term.owner, state.nodes)
+        let view = state.view
         let mayBeLost = alarms.contains(where: \.isLossOfCommits)
         return [
             .gauge("cluster_standbys", "Living nodes that stand by.", living.count),

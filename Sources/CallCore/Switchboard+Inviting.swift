@@ -145,18 +145,18 @@ extension Switchboard {
         _ invitees: [UserID], by inviter: UserID, in call: Call?, limit: Int
     ) -> Selection {
         var selection = Selection(usable: invitees)
-        // Who may be chosen stands before the one who is looked at, and the others are taken out.
-        var place = 0
-        for user in invitees {
+        var place = 0  // of the next one who may be chosen: those move in front of the others
+        for (index, user) in invitees.enumerated() {
             var code = obstacle(to: user, by: inviter, in: call, selection.usable[..<place])
             if code == nil, place >= limit { code = .tooMany }
             if let code {
                 selection.errors.append(InviteeError(user, code))
-                selection.usable.remove(at: place)
             } else {
+                if place < index { selection.usable[place] = user }
                 place += 1
             }
         }
+        selection.usable.removeLast(invitees.count - place)
         return selection
     }
 

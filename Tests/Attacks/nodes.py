@@ -4,7 +4,7 @@ a database of their own."""
 import json
 
 from agent import Agent, free_port, wait_for
-from cluster import Database, answers, shown, tool
+from cluster import Database, answers, see_each_other, tool
 from link import RawLink
 from registry import Attack
 from stage import OTHER_CORE, SERVER_CORE, on_core
@@ -54,8 +54,7 @@ def launch(scene):
         scene.front.launch()
     wait_for("the front end serves", lambda: answers(scene.front))
     # They keep connections to each other from then on, which are no trace of the attack.
-    wait_for("both are seen", lambda: all(
-        node.get("seen_by") for node in shown(scene.agent)["nodes"]))
+    wait_for("both are seen", lambda: see_each_other(scene.agent, 2))
     scene.door = scene.front
 
 

@@ -109,12 +109,12 @@ class Group:
         if took > most:
             self.slow.append(f"{what}: {took:.2f} s, {most} allowed")
 
-    def strike(self, kind, times, seconds=()):
-        """One nemesis again and again, with a little peace between."""
+    def strike(self, kind, times, hows=()):
+        """One nemesis again and again, with a little peace between; `hows` in turn, if any."""
         made = kind(self.servers, self.load, self.dice)
         for number in range(times):
             time.sleep(self.dice.uniform(0.2, 1))
-            fault = made.strike(seconds[number % len(seconds)] if seconds else None)
+            fault = made.strike(hows[number % len(hows)] if hows else None)
             since = fault.get("since", fault["t"])
             wait_for("an acknowledgement", lambda at=since: self.load.newest >= at)
         return made.struck

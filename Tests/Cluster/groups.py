@@ -54,14 +54,10 @@ class Commit(Group):
     holes = True
 
     def trouble(self):
-        made = nemesis.StopInCommit(self.servers, self.load, self.dice)
-        places = [*range(1, 11), None] if self.full else [1, 3]
-        for statements in places * (3 if self.full else 1):
-            time.sleep(self.dice.uniform(0.2, 1))
-            fault = made.strike_after(statements)
-            wait_for("an acknowledgement", lambda at=fault["since"]: self.load.newest >= at)
-        self.tell_gaps("stop in a commit", made.struck, most=7)
-        last = sorted({fault["held"][-1] for fault in made.struck})
+        places = [*range(1, 11), None] * 3 if self.full else [1, 3]
+        faults = self.strike(nemesis.StopInCommit, len(places), places)
+        self.tell_gaps("stop in a commit", faults, most=7)
+        last = sorted({fault["held"][-1] for fault in faults})
         self.figures.append(f"last statements that went through: {', '.join(last)}")
 
 

@@ -4,7 +4,7 @@ import signal
 import time
 
 from agent import wait_for
-from cluster import shown, tool
+from cluster import see_each_other, shown, tool
 from tap import Trap
 
 
@@ -22,11 +22,12 @@ class Nemesis:
     def victim(self):
         return self.servers.owner()
 
-    def strike(self, seconds=None):
+    def strike(self, how=None):
+        """`how`: for so many seconds, or what else the kind of fault takes."""
         node = self.victim()
         fault = self.history.add("fault", name=self.name, node=node.folder.name)
         self.struck.append(fault)
-        self.harm(node, fault, seconds)
+        self.harm(node, fault, how)
         self.servers.ready()
         self.history.add("healed", name=self.name, node=node.folder.name)
         return fault
@@ -83,14 +84,10 @@ class StopInCommit(Nemesis):
     name = "stop in a commit"
     needs_holes = True
 
-    def strike_after(self, statements):
+    def harm(self, node, fault, statements):
         """After so many; None: after the whole commit, whose answer is not read."""
-        self.statements = statements
-        return self.strike()
-
-    def harm(self, node, fault, seconds):
         tap, epoch = self.servers.ways[node.folder.name][0], self.servers.epoch()
-        trap = tap.trap = Trap(self.statements, lambda: node.signal(signal.SIGSTOP))
+        trap = tap.trap = Trap(statements, lambda: node.signal(signal.SIGSTOP))
         try:
             assert trap.sprung.wait(20), "nothing was committed"
             fault["since"], fault["held"] = time.time(), trap.held
@@ -148,7 +145,8 @@ class KillBesideUnseen(Nemesis):
     needs_holes = True
 
     def harm(self, node, fault, seconds):
-        wait_for("all see each other", self.all_see_each_other)
+        count = len(self.servers.nodes)
+        wait_for("all see each other", lambda: see_each_other(self.servers.nodes[0], count))
         unseen = self.dice.choice(self.servers.fronts())
         self.servers.swallow(unseen, HoleToOwner.which, True)
         try:
@@ -161,10 +159,6 @@ class KillBesideUnseen(Nemesis):
         finally:
             self.servers.swallow(unseen, HoleToOwner.which, False)
         node.launch()
-
-    def all_see_each_other(self):
-        nodes = shown(self.servers.nodes[0])["nodes"]
-        return all(len(one["seen_by"]) == len(nodes) - 1 for one in nodes)
 
     @staticmethod
     def why_not(node):

@@ -1,10 +1,8 @@
 """A way to PostgreSQL that reads along: it may hold a commit up after any of its statements."""
 
-import selectors
-import socket
 import threading
 
-from way import Way
+from way import Talk, Way
 
 PLAIN = 196_608  # the version in a start without encryption; requests before it have other numbers
 
@@ -26,37 +24,11 @@ class Tap(Way):
         super().__init__(port)
         self.trap = None
 
-    def carry(self, near):
-        try:
-            while self.swallows and not self.over.wait(0.02):
-                pass
-            far = socket.create_connection(("127.0.0.1", self.target))
-        except OSError:
-            near.close()
-            return
-        self.ends += [near, far]
-        talk = Talk(self)
-        with near, far, selectors.DefaultSelector() as ready:
-            ready.register(near, selectors.EVENT_READ, far)
-            ready.register(far, selectors.EVENT_READ, near)
-            try:
-                while not self.over.is_set():
-                    for key, _ in ready.select(0.1):
-                        data = key.fileobj.recv(65_536)
-                        if not data:
-                            return
-                        if key.fileobj is near:
-                            data = talk.pass_on(data)
-                        if data and not self.swallows:
-                            key.data.sendall(data)
-                    if talk.springs:
-                        # What goes through before is on its way now.
-                        talk.spring()
-            except OSError:
-                return
+    def talk(self):
+        return ReadTalk(self)
 
 
-class Talk:
+class ReadTalk(Talk):
     """What one client says to the server, message by message."""
 
     def __init__(self, tap):
@@ -111,6 +83,10 @@ class Talk:
                 return trap.statements is None, True
             self.seen = None
         return True, False
+
+    def sent(self):
+        if self.springs:
+            self.spring()
 
     def spring(self):
         self.springs = False

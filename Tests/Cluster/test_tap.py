@@ -4,7 +4,7 @@ import types
 
 import pytest
 
-from tap import PLAIN, Talk, Trap
+from tap import PLAIN, ReadTalk, Trap
 
 SSL = 80_877_103
 
@@ -28,12 +28,11 @@ COMMIT = [statement(name) for name in ("fence", "put_keys", "put_live", "put_tur
 
 def passed(data, statements, step):
     tap = types.SimpleNamespace(trap=Trap(statements, lambda: None))
-    talk = Talk(tap)
+    talk = ReadTalk(tap)
     found = b""
     for at in range(0, len(data), step):
         found += talk.pass_on(data[at:at + step])
-    if talk.springs:
-        talk.spring()
+    talk.sent()
     return found, tap.trap
 
 

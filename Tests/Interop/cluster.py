@@ -69,6 +69,12 @@ def shown(node):
     return json.loads(tool(node, "--json")[1])
 
 
+def see_each_other(node, count):
+    """Whether there are so many nodes, each seen by all others."""
+    nodes = shown(node)["nodes"]
+    return len(nodes) == count and all(len(one["seen_by"]) == count - 1 for one in nodes)
+
+
 def stands_by(node):
     try:
         reply = node.get("/readyz")

@@ -5,6 +5,17 @@ import socket
 import threading
 
 
+class Talk:
+    """What one client says, as it is."""
+
+    def pass_on(self, data):
+        """What goes on of `data`, which the client has said."""
+        return data
+
+    def sent(self):
+        """What goes on is on its way."""
+
+
 class Way:
     """The way to a port: it may swallow all that goes over it, or be slow."""
 
@@ -26,6 +37,10 @@ class Way:
                 return
             threading.Thread(target=self.carry, args=(near,), daemon=True).start()
 
+    def talk(self):
+        """What becomes of what the next client says."""
+        return Talk()
+
     def carry(self, near):
         try:
             while self.swallows and not self.over.wait(0.02):
@@ -35,6 +50,7 @@ class Way:
             near.close()
             return
         self.ends += [near, far]
+        talk = self.talk()
         with near, far, selectors.DefaultSelector() as ready:
             ready.register(near, selectors.EVENT_READ, far)
             ready.register(far, selectors.EVENT_READ, near)
@@ -46,9 +62,13 @@ class Way:
                             return
                         if self.delay:
                             self.over.wait(self.delay)
+                        if key.fileobj is near:
+                            data = talk.pass_on(data)
                         # What is swallowed once is gone: both ends notice it much later.
-                        if not self.swallows:
+                        if data and not self.swallows:
                             key.data.sendall(data)
+                        if key.fileobj is near:
+                            talk.sent()
             except OSError:
                 return
 

@@ -126,8 +126,10 @@ public struct LiveCallLoader<Held> {
         let left = all.filter { !condition($0.what) }
         heldCount = left.count
         for entry in left {
-            if let user = entry.need.user, behind[user]?.append(entry) != nil { continue }
-            if let user = entry.need.user { behind[user] = Queue() }
+            if let user = entry.need.user {
+                if behind[user]?.append(entry) != nil { continue }
+                behind[user] = Queue()
+            }
             awake.append(entry)
         }
         return all.map(\.what).filter(condition)

@@ -212,8 +212,9 @@ public final class ClusterMember: Sendable {
         if let order = lease.next(at: Clock.bootMilliseconds(), token: Self.newToken()) {
             let (hadTrouble, before) = (connection.trouble != nil, lease.seen?.term)
             let result = connection.carryOut(order)
+            var view: ClusterView?
             if order == .look, case .row(let row) = result {
-                hear(connection.nodes, owner: row.term.owner, &lease)
+                view = hear(connection.nodes, owner: row.term.owner, &lease)
             }
             let news = lease.came(result, at: Clock.bootMilliseconds())
             publish(lease)
@@ -221,10 +222,7 @@ public final class ClusterMember: Sendable {
             if let row = lease.seen, row.term != before, lease.grant == nil { hear(.sees(row)) }
             if let news { hear(news, lease) }
             if order == .look, let row = lease.seen, case .row = result {
-                if linkPlan != nil {
-                    let view = ClusterView(owner: row.term.owner, connection.nodes)
-                    hear(.looked(row, owner: connection.ownerPlace, view))
-                }
+                if let view { hear(.looked(row, owner: connection.ownerPlace, view)) }
                 if epoch == 0 { warmer?.warm(connection.generation) }
             }
         }
@@ -251,17 +249,26 @@ public final class ClusterMember: Sendable {
         return true
     }
 
-    /// The node table was read: who sees whom, and at whom this node has to look.
-    private func hear(_ nodes: [ClusterNodeState], owner: String, _ lease: inout Lease) {
-        guard linkPlan != nil else { return }
+    /// The node table was read: at whom this node has to look.
+    ///
+    /// - Returns: who sees whom; nil: this node has no links.
+    @discardableResult
+    private func hear(
+        _ nodes: [ClusterNodeState], owner: String, _ lease: inout Lease
+    ) -> ClusterView? {
+        guard linkPlan != nil else { return nil }
+        let view = ClusterView(owner: owner, nodes)
         let others = nodes.filter {
             $0.isAlive && !$0.note.link.isEmpty && $0.note.name != node && $0.note.name != owner
         }
         lookout.withLock { $0 }?.look(
             at: others.map { LookoutTarget(name: $0.note.name, place: $0.place) })
-        guard lease.grant == nil || isListening.load(ordering: .acquiring) else { return }
-        let view = ClusterView(owner: owner, nodes)
-        if let news = lease.sees(view, at: Clock.bootMilliseconds()) { hear(news, lease) }
+        if lease.grant == nil || isListening.load(ordering: .acquiring),
+            let news = lease.sees(view, at: Clock.bootMilliseconds())
+        {
+            hear(news, lease)
+        }
+        return view
     }
 
     /// Whoever cannot load what is in force may not own.

@@ -306,6 +306,8 @@ private final class Looker: ConnectionHandler {
     }
 
     private func answer(_ message: LinkMessage) throws(LinkFault) {
+        // Whoever does not read answers gets no more of them, and so fills no memory here.
+        guard transport.unsentBytes == 0 else { return }
         switch message {
         case .greets(let greeting):
             guard plan.accepting == nil || transport.peerIsNamed(greeting.node) else {
