@@ -147,7 +147,12 @@ public final class Agent {
         }
         memory = start.memory
         alarms = start.alarms
-        try prepareReloads(file, start.deployment, start.canary)
+        do throws(AgentError) {
+            try prepareReloads(file, start.deployment, start.canary)
+        } catch {
+            abandon()
+            throw error
+        }
     }
 
     func raise(_ alarm: Alarm) {
@@ -222,6 +227,7 @@ public final class Agent {
         as member: ClusterMember?, log: Log
     ) throws(AgentError) {
         try options.check()
+        let revocations = try opened.revocations()
         self.member = member
         self.options = options
         self.log = log
@@ -240,15 +246,27 @@ public final class Agent {
             exchange: exchange, loop: loop, limits: options.limits,
             modes: options.settings.modes, tokens: options.tokens ?? DevelopmentTokens(),
             log: log, metrics: metrics)
-        gateway.revocations = try opened.revocations()
+        gateway.revocations = revocations
         gateway.desk.tellMissedCalls()
         admin = AdminServer(exchange: exchange, limits: options.limits)
-        outbound = try OutboundBridge(
-            exchange, loop: loop, log: log)
+        outbound = try OutboundBridge(exchange, loop: loop, log: log)
         gateway.desk.registrationRefusal = { [unowned outbound] in outbound.refusal(of: $0) }
-        try connectStore(opened)
-        configure(options)
-        try connectPolicies(host)
+        do throws(AgentError) {
+            try connectStore(opened)
+            configure(options)
+            try connectPolicies(host)
+        } catch {
+            abandon()
+            throw error
+        }
+    }
+
+    /// Closes what was opened, because the process does not start.
+    private func abandon() {
+        policies?.close()
+        outbound.close()
+        store?.close()
+        loop.close()
     }
 
     // MARK: Starting
@@ -319,8 +337,7 @@ public final class Agent {
             try watchSignals()
             try watchLease()
         } catch {
-            loop.close()
-            store?.close()
+            abandon()
             throw .system(error)
         }
         if options.store.faults != nil { log.warn("the store will fail as planned") }

@@ -71,7 +71,9 @@ public final class EventLoop: @unchecked Sendable {
     private var areTimersHeld = false
 
     deinit {
-        precondition(isClosed, "an event loop was dropped without close()")
+        // Whoever could not go on after the loop was made has an error to tell, which must not be
+        // lost in a trap. No handle is open any more: each of them holds the loop.
+        close()
         readBuffer.deallocate()
         pool.deallocate()
         uv.deallocate()

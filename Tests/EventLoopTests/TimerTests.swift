@@ -22,6 +22,18 @@ import Testing
         #expect(fired == [0, 10, 20, 30])
     }
 
+    /// Whoever cannot go on throws, and does not think of the loop.
+    @Test func aLoopThatIsDroppedClosesItself() throws {
+        weak var dropped: EventLoop?
+        do {
+            let loop = try EventLoop()
+            dropped = loop
+            let timer = Timer(on: loop) {}
+            timer.arm(after: 1_000)
+        }
+        #expect(dropped == nil)
+    }
+
     @Test func aTimerFiresOncePerArmingAndCanArmItselfAgain() throws {
         let rig = try Rig()
         defer { rig.close() }

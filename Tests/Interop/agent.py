@@ -80,12 +80,12 @@ class Agent:
         return self
 
     def starts(self):
-        """Starts a process that a fault may strike: whether it takes calls. Else it has ended."""
+        """Starts what a fault may strike: whether it takes calls. Else it ended with code 1."""
         self.launch()
         try:
             return wait_for("readyz or an end", self.is_ready)
         except AssertionError:
-            assert self.process.poll() not in (None, 0), self.log_text()
+            assert self.process.poll() == 1, f"{self.process.poll()}: {self.log_text()}"
             return False
 
     def is_ready(self):

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import time
 import urllib.request
@@ -121,6 +122,17 @@ def test_a_node_that_is_not_eligible_never_owns(nodes):
     third.start()
     assert shown(third)["owner"] == "c"
     assert stands_by(second)
+
+
+def test_a_node_whose_address_is_taken_says_so(nodes):
+    """The first of them, and one that would stand by; with a signal it would tell nobody why."""
+    first, second, third = nodes
+    for node in (second, third):
+        with socket.create_server(("127.0.0.1", node.port)):
+            node.refuses_to_start()
+        assert "already in use" in lines_of(node)[-1]
+        if node is second:
+            first.start()
 
 
 @pytest.fixture

@@ -56,15 +56,16 @@ def test_killed_at_random_moments(make_agent, seed):
     circle.finish()
 
 
-# How the disk lets us down: again and again, this many operations apart at most.
+# How the disk lets us down: again and again, this many operations apart at least and at most. A
+# start reads the store about seventy times.
 TROUBLE = [
-    ("write", 400, "3:full"), ("write", 400, "2:readonly"), ("write", 400, "1:eio"),
-    ("sync", 200, "1:eio"), ("sync", 200, "4:eio"), ("read", 100, "2:eio"),
+    ("write", 60, 400, "3:full"), ("write", 60, 400, "2:readonly"), ("write", 60, 400, "1:eio"),
+    ("sync", 60, 200, "1:eio"), ("sync", 60, 200, "4:eio"), ("read", 120, 200, "2:eio"),
 ]
 
 
-@pytest.mark.parametrize("operation, most, failure", TROUBLE)
-def test_a_disk_that_fails_again_and_again(make_agent, seed, operation, most, failure):
+@pytest.mark.parametrize("operation, least, most, failure", TROUBLE)
+def test_a_disk_that_fails_again_and_again(make_agent, seed, operation, least, most, failure):
     dice = random.Random(seed)
     agent = make_agent(CONFIG, {"support": PLUGIN}).start()
     circle = Circle(agent, seed)
@@ -72,7 +73,7 @@ def test_a_disk_that_fails_again_and_again(make_agent, seed, operation, most, fa
     for _ in range(8 if FULL and operation != "read" else 1):
         circle.check()
         agent.crash()
-        faults = f"{operation}:{dice.randrange(60, most)}:{failure}:again"
+        faults = f"{operation}:{dice.randrange(least, most)}:{failure}:again"
         print(f"CALLAGENT_STORE_FAULTS={faults}")
         agent.environment["CALLAGENT_STORE_FAULTS"] = faults
         wait_for("a start on a bad disk", agent.starts, patience=30)
@@ -90,6 +91,29 @@ def test_a_disk_that_fails_again_and_again(make_agent, seed, operation, most, fa
         circle.check()
     circle.check(everything=True)
     circle.finish()
+
+
+# What a start does with the disk: how often, with room; how it fails; how often it then ends.
+STEPS = [("read", 100, "1000:eio", 50), ("write", 8, "2:full", 0), ("sync", 6, "2:eio", 0)]
+
+
+@pytest.mark.parametrize("operation, most, failure, ends", STEPS)
+def test_a_start_that_fails_at_any_step_says_why(make_agent, operation, most, failure, ends):
+    """It takes calls or ends with one line; it never ends with a signal."""
+    agent = make_agent(CONFIG, {"support": PLUGIN}).start()
+    agent.crash()
+    ended = 0
+    for step in range(1, most + 1):
+        agent.environment["CALLAGENT_STORE_FAULTS"] = f"{operation}:{step}:{failure}"
+        said = len(agent.log_text())
+        if agent.starts():
+            agent.crash()
+        else:
+            ended += 1
+            assert "the disk " in agent.log_text()[said:], agent.log_text()[said:]
+    assert ended >= ends
+    del agent.environment["CALLAGENT_STORE_FAULTS"]
+    agent.start()
 
 
 def has_struck(agent):
