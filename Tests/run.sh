@@ -161,10 +161,9 @@ targets_for() {
     case "$1" in
     thread) echo EventLoopTests OutboundTests StorageTests AgentServerTests CallClientTests \
         ConformanceTests ;;
-    address) echo JSONTests WebProtocolsTests CollectionsTests CallWireTests AgentCoreTests \
-        EventLoopTests StorageTests ClusterCoreTests LuaTests LuaSourceTests ConfigurationTests \
-        DecisionsTests PolicyHostTests DebuggerTests OutboundTests AgentServerTests \
-        CallClientTests ;;
+    address) echo JSONTests WebProtocolsTests CollectionsTests CallWireTests EventLoopTests \
+        StorageTests LuaTests LuaSourceTests PolicyHostTests DebuggerTests OutboundTests \
+        AgentServerTests ;;
     esac
 }
 

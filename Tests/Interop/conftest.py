@@ -16,12 +16,12 @@ from support import SUPPORT
 
 
 def pytest_collection_modifyitems(items):
-    """Four processes run them, each begins with a quarter of the list and then takes from others.
+    """Five processes run them, each begins with its part of the list and then takes from others.
     Two begin with the patient ones, which need no processor."""
     patient = [item for item in items if item.get_closest_marker("patient")]
     others = [item for item in items if item not in patient]
-    half = max(len(items) // 2 - len(patient[::2]), 0)
-    items[:] = patient[::2] + others[:half] + patient[1::2] + others[half:]
+    before = max(len(items) * 3 // 5 - len(patient[::2]), 0)
+    items[:] = patient[::2] + others[:before] + patient[1::2] + others[before:]
 
 
 # Seconds for a phase of a test, which waits for several things. One that takes longer hangs.

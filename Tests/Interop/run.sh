@@ -40,7 +40,7 @@ export PYTHONDONTWRITEBYTECODE=1
 beside=
 [ $# -gt 0 ] || {
     beside=1
-    set -- -n 4 --dist worksteal
+    set -- -n 5 --dist worksteal
 }
 [ -n "${CALLAGENT_FULL-}" ] || set -- -m "not full" "$@"
 cd Tests/Interop
@@ -51,7 +51,7 @@ play() { "$python" -m pytest -o cache_dir="$work/cache" "$@"; }
 code=0
 play "$@" || code=$?
 
-# Four processes share the processors with whatever else the machine does. A test that failed beside
+# Five processes share the processors with whatever else the machine does. A test that failed beside
 # the others is run again alone, and both are shown. More than three have another cause.
 failed=$(cat "$work/cache/v/cache/lastfailed" 2>/dev/null | grep -c '::') || :
 if [ -n "$beside" ] && [ "$code" = 1 ] && [ "$failed" -le 3 ]; then

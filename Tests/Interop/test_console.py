@@ -119,8 +119,10 @@ def test_the_focus_stays_when_a_call_above_it_ends(page, agent):
     assert shown.focus() == f"{below[:12]}…"
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("role", ["operator", "viewer"])
+@pytest.mark.parametrize("role, dark", [
+    ("operator", False), ("viewer", True),
+    pytest.param("operator", True, marks=pytest.mark.full),
+    pytest.param("viewer", False, marks=pytest.mark.full)])
 def test_every_screen_is_fit_for_everybody(page, agent, role, dark):
     if AXE is None:
         pytest.skip("no axe: see run.sh")
