@@ -5,11 +5,22 @@ import Glibc
 
 /// Tells systemd that the process is ready, that it ends, and again and again that its loop turns:
 /// a loop that stands still is ended and started anew. What is said is a datagram that waits for
-/// nobody. Owner: the loop's thread.
+/// nobody; what the manager's queue has no room for is said again. Owner: the loop's thread.
 final class SystemdNotice {
     private let socket: Int32
     private let address: [UInt8]
+    private let loop: EventLoop
     private var watchdog: Timer?
+    /// Lines that had no room, one of each name.
+    private var unsaid: [String] = []
+    private lazy var again = Timer(on: loop) { [unowned self] in
+        let lines = unsaid
+        unsaid = []
+        tell(lines)
+    }
+
+    /// After how many milliseconds it tries again.
+    private static let retryAfter: Int64 = 50
 
     /// Nil: nobody wants to hear anything (`NOTIFY_SOCKET` is not set).
     init?(on loop: EventLoop) {
@@ -17,10 +28,12 @@ final class SystemdNotice {
             let address = Self.address(of: path)
         else { return nil }
         self.address = address
+        self.loop = loop
         socket = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard socket >= 0, let pause = Self.watchdogPause else { return }
         watchdog = Timer(on: loop) { [unowned self] in
-            tell("WATCHDOG=1")
+            // The next one comes soon.
+            if unsaid.isEmpty { _ = say("WATCHDOG=1") }
             watchdog?.arm(after: pause)
         }
         watchdog?.arm(after: 0)
@@ -50,16 +63,29 @@ final class SystemdNotice {
     }
 
     /// Says these lines, such as `READY=1`.
-    func tell(_ lines: String...) {
-        var text = lines.joined(separator: "\n")
-        address.withUnsafeBytes { address in
-            guard let start = address.baseAddress else { return }
+    func tell(_ lines: String...) { tell(lines) }
+
+    private func tell(_ lines: [String]) {
+        let names = Set(lines.map(Self.name(of:)))
+        let all = unsaid.filter { !names.contains(Self.name(of: $0)) } + lines
+        unsaid = say(all.joined(separator: "\n")) ? [] : all
+        if !unsaid.isEmpty { again.arm(after: Self.retryAfter) }
+    }
+
+    private static func name(of line: String) -> Substring { line.prefix { $0 != "=" } }
+
+    /// Whether it need not be said again.
+    private func say(_ text: String) -> Bool {
+        var text = text
+        return address.withUnsafeBytes { address in
+            guard let start = address.baseAddress else { return true }
             let to = start.assumingMemoryBound(to: sockaddr.self)
-            text.withUTF8 { bytes in
-                _ = sendto(
+            return text.withUTF8 { bytes in
+                let sent = sendto(
                     socket, bytes.baseAddress, bytes.count,
                     Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL), to,
                     socklen_t(address.count))
+                return sent >= 0 || (errno != EAGAIN && errno != ENOBUFS && errno != EINTR)
             }
         }
     }

@@ -1,22 +1,33 @@
 """A service manager, as far as a server can tell: it listens where NOTIFY_SOCKET says."""
 
+import contextlib
 import queue
 import socket
 import threading
 
 
 class Manager:
-    """Hears what sd_notify of systemd would.
+    """Hears what sd_notify of systemd would. It reads all the time, as systemd does, unless it is
+    `busy`: then its queue is full until `begin`."""
 
-    It reads all the time, as systemd does: where few messages wait, the kernel takes no more, and
-    the server does not wait for a manager that does not read.
-    """
-
-    def __init__(self, address):
+    def __init__(self, address, busy=False):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(address)
         self.told = queue.Queue()
         self.heard = []
+        if busy:
+            self.fill(address)
+        else:
+            self.begin()
+
+    def fill(self, address):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+            other.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    other.sendto(b"STATUS=another one", address)
+
+    def begin(self):
         threading.Thread(target=self.read, daemon=True).start()
 
     def read(self):

@@ -39,6 +39,19 @@ def test_the_manager_hears_that_the_server_is_ready_turns_and_ends(managed):
     assert agent.wait() == 0
 
 
+def test_a_manager_with_a_full_queue_hears_of_it_later(make_agent, tmp_path):
+    """Else it would wait for `READY=1` and end the server as one that did not start."""
+    address = str(tmp_path / "notify")
+    manager = Manager(address, busy=True)
+    agent = make_agent("")
+    agent.environment |= {"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "200000"}
+    agent.start()
+    manager.begin()
+    assert "STATUS=serving calls" in manager.hears("READY=1")
+    manager.hears("WATCHDOG=1")
+    manager.close()
+
+
 def test_a_stopped_process_says_nothing(managed):
     agent, manager = managed
     agent.start()
