@@ -1,18 +1,25 @@
 #!/bin/sh
 # Measures the server, the core and the machine they run on, and prints what was promised beside it.
 #
-# usage: sh Tests/Benchmarks/run.sh [refuse] [live] [idle] [core] [peers]     default: all
+# usage: sh Tests/Benchmarks/run.sh [refuse] [wire] [live] [idle] [core] [restart] [peers] [cluster]
+#        default: all
 #
 #   refuse   a Lua-refused invitation over WebSocket, in memory and durable, and the echo floor;
 #            with PEERS in the same rounds Kamailio's tm486 (its memory manager tlsf)
-#   live     the same with 1,000 and with 200,000 other calls live; memory of a live call
+#   wire     a refusal with one connection, and a routed call, beside a server in C that sends as
+#            many frames of the same size
+#   live     a refusal with 1,000 and with 200,000 other calls live; memory of a live call
 #   idle     memory of a connection that says nothing
 #   core     the switchboard alone, and the simulator
+#   restart  how soon a server with RESTART live calls serves again after kill -9
 #   peers    a hook in bare C with liblua, of the folder PEERS
+#   cluster  an owner with PostgreSQL and a front end, beside a single durable server
 #
-# Settings: ROUNDS=7 WINDOW=2 (seconds) CONNECTIONS=64 LIVE="1000 200000" IDLE=10000 PEERS=DIR
+# Settings: ROUNDS=7 WINDOW=2 (seconds) CONNECTIONS=64 LIVE="1000 200000" IDLE=10000
+# RESTART=1000000 PEERS=DIR
 # CALLAGENT=FILE (instead of building one) BEFORE=FILE (another one, such as that of an earlier
-# commit: `refuse` measures it in the same rounds) PRIORITY="" (such as "chrt -r 10": the beginning
+# commit: `refuse` measures it in the same rounds) SNAPSHOT=0 (seconds that `cluster` goes on beside
+# an open transaction of somebody else) PRIORITY="" (such as "chrt -r 10": the beginning
 # of the commands of servers and generator, for a machine that others use)
 #
 # Processor time is that of all threads of the server, from the kernel's scheduler. Servers that are
@@ -26,8 +33,8 @@ cd "$(dirname "$0")/../.."
 here=$PWD/Tests/Benchmarks
 work=$PWD/.build/benchmarks
 ROUNDS=${ROUNDS-7} WINDOW=${WINDOW-2} CONNECTIONS=${CONNECTIONS-64}
-LIVE=${LIVE-1000 200000} IDLE=${IDLE-10000} PEERS=${PEERS-}
-PRIORITY=${PRIORITY-} BEFORE=${BEFORE-}
+LIVE=${LIVE-1000 200000} IDLE=${IDLE-10000} RESTART=${RESTART-1000000} PEERS=${PEERS-}
+PRIORITY=${PRIORITY-} BEFORE=${BEFORE-} SNAPSHOT=${SNAPSHOT-0}
 port=17600
 servers=
 
@@ -101,10 +108,11 @@ start() {
     done
 }
 
+# start_floor [FRAMES]: what it sends instead of an echo.
 start_floor() {
     port=$((port + 1))
     # shellcheck disable=SC2086 # a command in words
-    $on_server "$work/floor" "$port" &
+    $on_server "$work/floor" "$port" "$@" &
     server=$!
     servers="$servers $server"
     sleep 0.2
@@ -243,6 +251,53 @@ $(median memory p99_us) / $(values memory max_us | tail -1) µs"
         "in memory: $(calc "$memory / $(median kamailio us)") × Kamailio"
 }
 
+# frames_of NAME GROUPS: frames that the server sent for an operation, as a word for the floor.
+frames_of() {
+    awk -v frames="$(median "$1" frames)" -v bytes="$(median "$1" bytes)" -v groups="$2" 'BEGIN {
+        frames = int(frames + 0.5)
+        for (i = 1; i <= groups; i++) {
+            count = int(frames * i / groups) - int(frames * (i - 1) / groups)
+            printf "%s%dx%d", (i > 1 ? "," : ""), count, bytes / frames
+        }
+    }'
+}
+
+# Each window has connections of its own: a user has one of a device.
+wire() {
+    echo "## As many frames in C"
+    echo
+    results=$work/wire.txt pairs=$(((CONNECTIONS + 1) / 2))
+    start wire-memory :memory:
+    memory=$port:$server
+    start wire-durable "$work/wire-durable/state"
+    durable=$port:$server
+    load loop -r 1 -d 0.5 -c 1 one-memory:invite:"$memory" >"$results"
+    load loop -r 1 -d 0.5 -c 1 routed-memory:routed:"$memory" >>"$results"
+    one=$(frames_of one-memory 1) routed=$(frames_of routed-memory 4)
+    echo "- a refusal: $one (frames × bytes); a routed call, a group for each request: $routed"
+    echo
+    start_floor "$one"
+    one_floor=$port:$server
+    start_floor "$routed"
+    routed_floor=$port:$server
+    for round in $(seq "$ROUNDS"); do
+        for target in "1 one-floor:canned:$one_floor" "1 one-memory:invite:$memory" \
+            "1 one-durable:invite:$durable" "$pairs routed-floor:canned:$routed_floor" \
+            "$pairs routed-memory:routed:$memory" "$pairs routed-durable:routed:$durable"; do
+            load loop -r 1 -d "$WINDOW" -c "${target%% *}" "${target#* }"
+        done
+    done >"$results"
+    stop_servers
+    table one-floor one-memory one-durable routed-floor routed-memory routed-durable
+    promise "a refusal with one connection, beside as many frames in C \
+($(median one-floor us) µs)" "$(calc "$(median one-memory us) / $(median one-floor us)")" " ×" 1.6
+    promise "a routed call in memory ($(median routed-memory us) µs), beside as many frames in C \
+($(median routed-floor us) µs)" \
+        "$(calc "$(median routed-memory us) / $(median routed-floor us)")" " ×" 2.2
+    promise "the same, durable ($(median routed-durable us) µs)" \
+        "$(calc "$(median routed-durable us) / $(median routed-floor us)")" " ×" 3.5
+}
+
 live() {
     echo "## Other calls live"
     echo
@@ -316,14 +371,39 @@ peers() {
     echo
 }
 
-[ $# -gt 0 ] || set -- refuse live idle core peers
+python() { sh Tests/Doubles/prepare.sh "$PWD/.build/interop" Tests/Interop/requirements.txt; }
+
+# There is no load meanwhile, so the server has all processors.
+restart() {
+    echo "## After kill -9"
+    echo
+    # shellcheck disable=SC2086 # a command in words
+    $PRIORITY "$(python)" "$here/restart.py" "$RESTART" "$CALLAGENT" "$work/load" \
+        >"$work/restart.txt"
+    sed '/^promises$/,$d' "$work/restart.txt"
+    echo
+    sed '1,/^promises$/d' "$work/restart.txt" >>"$work/promises"
+}
+
+cluster() {
+    echo "## A cluster"
+    echo
+    results=$work/cluster.txt
+    # shellcheck disable=SC2086 # a command in words
+    $on_server "$(python)" "$here/cluster.py" --rounds "$ROUNDS" --window "$WINDOW" \
+        --connections "$CONNECTIONS" --snapshot "$SNAPSHOT" "$CALLAGENT" "$work/load" >"$results"
+    table sqlite owner database front behind owner-one front-one
+    sed '1,/^promises$/d' "$results" >>"$work/promises"
+}
+
+[ $# -gt 0 ] || set -- refuse wire live idle core restart peers cluster
 build
 echo "# sh Tests/Benchmarks/run.sh $*"
 echo
 machine
 for part; do
     case "$part" in
-    refuse | live | idle | core | peers) "$part" ;;
+    refuse | wire | live | idle | core | restart | peers | cluster) "$part" ;;
     *)
         echo "unknown part '$part'" >&2
         exit 2

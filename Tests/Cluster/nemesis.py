@@ -35,6 +35,11 @@ class Nemesis:
     def harm(self, node, fault, seconds):
         raise NotImplementedError
 
+    def all_see_each_other(self):
+        """Of what comes before, nothing is left in the node table."""
+        count = len(self.servers.nodes)
+        wait_for("all see each other", lambda: see_each_other(self.servers.nodes[0], count))
+
     def another_owns(self, node):
         wait_for("another one owns", lambda: self.servers.owner() is not node)
 
@@ -122,6 +127,11 @@ class HoleToOwner(Hole):
     name = "hole to the owner"
     which = 1
 
+    def victim(self):
+        # One that comes at once after another one goes on with its seconds.
+        self.all_see_each_other()
+        return super().victim()
+
 
 class LongHoleToOwner(HoleToOwner):
     """The same until all nodes serve: another one must own for that."""
@@ -145,8 +155,7 @@ class KillBesideUnseen(Nemesis):
     needs_holes = True
 
     def harm(self, node, fault, seconds):
-        count = len(self.servers.nodes)
-        wait_for("all see each other", lambda: see_each_other(self.servers.nodes[0], count))
+        self.all_see_each_other()
         unseen = self.dice.choice(self.servers.fronts())
         self.servers.swallow(unseen, HoleToOwner.which, True)
         try:

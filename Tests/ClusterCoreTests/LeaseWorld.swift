@@ -4,7 +4,7 @@ import CallModel
 import ClusterCore
 import StoreContract
 
-/// Three nodes of which one owns, with whatever happens to them.
+/// Three nodes of which one owns, and front ends, with whatever happens to them.
 struct LeaseWorld {
     /// What happens in this run.
     struct Weather {
@@ -77,17 +77,24 @@ struct LeaseWorld {
     private static let silence: Milliseconds = 3_000
     private static let patience: Milliseconds = 2_000
 
-    init(seed: UInt64, _ weather: Weather, fault: LeaseFault? = nil) {
+    /// - Parameter fronts: nodes more, which may not own.
+    init(seed: UInt64, _ weather: Weather, fault: LeaseFault? = nil, fronts: Int = 0) {
         self.weather = weather
         dice = SeededGenerator(seed: seed)
         let names = weather.holes ? ["a", "b", "c", "d"] : ["a", "b", "c"]
-        nodes = names.map { name in
-            var lease = Lease(node: name)
-            if let fault { lease.plant(fault) }
-            return Node(lease: lease)
+        nodes = names.map { Node(lease: Self.lease($0, isEligible: true, fault)) }
+        for number in 0..<fronts {
+            nodes.append(Node(lease: Self.lease("front\(number)", isEligible: false, fault)))
         }
-        network = names.indices.map { Set(names.indices).subtracting([$0]) }
+        let places = nodes.indices
+        network = places.map { Set(places).subtracting([$0]) }
         self.fault = fault
+    }
+
+    private static func lease(_ node: String, isEligible: Bool, _ fault: LeaseFault?) -> Lease {
+        var lease = Lease(node: node, isEligible: isEligible)
+        if let fault { lease.plant(fault) }
+        return lease
     }
 
     private let fault: LeaseFault?
@@ -159,10 +166,11 @@ struct LeaseWorld {
     private mutating func kill(_ place: Int) {
         let until = now + time(100...9_000)
         outnumbered = 0
-        var lease = Lease(node: nodes[place].lease.node)
-        if let fault { lease.plant(fault) }
+        let before = nodes[place].lease
         let lost = nodes[place].sent
-        nodes[place] = Node(lease: lease, downUntil: until)
+        nodes[place] = Node(
+            lease: Self.lease(before.node, isEligible: before.isEligible, fault),
+            downUntil: until)
         // What it has sent may still arrive.
         if let lost, lost.executeAt != nil { execute(lost.order, of: nodes[place].lease.node) }
         troubleAt = max(troubleAt, until)
@@ -223,6 +231,7 @@ struct LeaseWorld {
                 let others = network[place].filter { isThere($0) }.map { nodes[$0].lease.node }
                 var node = SeenNode(nodes[place].lease.node, reaches: Set(others))
                 node.isAlive = now - nodes[place].notedAt < Self.silence
+                node.mayOwn = nodes[place].lease.isEligible
                 return node
             })
     }
@@ -308,6 +317,7 @@ struct LeaseWorld {
             nodes[place].wanted = nil
             return
         }
+        if !nodes[place].lease.isEligible { findings.insert("a front end owns") }
         nodes[place].wanted = nil
         let isReal = row.term == grant.term && row.token == grant.token
         if !isReal, grant.term.epoch >= row.term.epoch {

@@ -16,6 +16,11 @@ struct client {
     unsigned long seq;
     /// When the operation under way began, in nanoseconds; 0: none is.
     uint64_t began;
+    /// Of a routed call: the other side, the call, replies so far, and what is to come before it is
+    /// over.
+    struct client *peer;
+    char call[33];
+    int replies, awaited;
     size_t received, queued;
     uint8_t input[CLIENT_INPUT];
     uint8_t output[CLIENT_OUTPUT];

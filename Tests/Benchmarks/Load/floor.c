@@ -1,6 +1,10 @@
-// The echo floor: the least that a WebSocket server can do, to compare a real one with.
+// The floor: the least that a WebSocket server can do, to compare a real one with.
 //
-// usage: floor PORT
+// usage: floor PORT [COUNTxSIZE,COUNTxSIZE…]
+//
+// It sends every message back. With groups of frames it answers the first message of a connection
+// with the first group, the next one with the next, and after the last group with the first again:
+// the frames that a real server sends, without its reasons. The last frame of a group says so.
 //
 // One thread, epoll, one receive and one send for what came in. It does not check UTF-8, knows no
 // fragments, no pings and no time, and its handshake proves nothing: it is a measure, not a server.
@@ -17,17 +21,28 @@
 
 #include "frame.h"
 
-enum { BUFFER = 1 << 16, EVENTS = 256 };
+enum { BUFFER = 1 << 16, EVENTS = 256, GROUPS = 8, GROUP_BYTES = 1 << 14 };
+
+/// Frames as they are sent.
+struct group {
+    uint8_t bytes[GROUP_BYTES];
+    size_t size;
+};
+
+static struct group groups[GROUPS];
+static int group_count;
 
 struct connection {
     int socket;
+    /// The next group.
+    int group;
     bool is_upgraded;
     size_t kept;
     uint8_t rest[2048];
 };
 
 static uint8_t input[BUFFER];
-static uint8_t output[BUFFER * 2];
+static uint8_t output[BUFFER * 8];
 static int events;
 
 static const char upgrade[] =
@@ -59,17 +74,55 @@ static void accept_all(int listener) {
     }
 }
 
-/// Writes the echo of every whole frame to `output`; `used` becomes the bytes taken.
-static size_t echo(uint8_t *bytes, size_t count, size_t *used) {
+/// Writes the answer to a frame to `to`; returns its size. What was said is looked at all the same.
+static size_t answer(struct connection *connection, struct frame *frame, uint8_t *to) {
+    size_t head = frame_head(to, frame->opcode, frame->length, NULL);
+    frame_mask(to + head, frame->payload, frame->length, frame->mask);
+    if (group_count == 0) return head + frame->length;
+    const struct group *group = &groups[connection->group];
+    connection->group = (connection->group + 1) % group_count;
+    memcpy(to, group->bytes, group->size);
+    return group->size;
+}
+
+/// Writes the answers to all whole frames to `output`; `used` becomes the bytes taken.
+static size_t answer_all(
+    struct connection *connection, uint8_t *bytes, size_t count, size_t *used) {
     size_t written = 0;
     struct frame frame;
     while (frame_find(bytes + *used, count - *used, &frame)) {
-        written += frame_head(output + written, frame.opcode, frame.length, NULL);
-        frame_mask(output + written, frame.payload, frame.length, frame.mask);
-        written += frame.length;
+        written += answer(connection, &frame, output + written);
         *used += frame.size;
+        if (written > sizeof output - GROUP_BYTES) abort();
     }
     return written;
+}
+
+/// Reads `COUNTxSIZE,…`.
+static void make_groups(char *text) {
+    int counts[GROUPS], sizes[GROUPS];
+    for (char *one = strtok(text, ","); one; one = strtok(NULL, ",")) {
+        if (group_count == GROUPS
+            || sscanf(one, "%dx%d", &counts[group_count], &sizes[group_count]) != 2
+            || sizes[group_count] < 60
+            || counts[group_count] * (sizes[group_count] + FRAME_HEAD_MAX) > GROUP_BYTES) {
+            fprintf(stderr, "floor: no group of frames: %s\n", one);
+            exit(2);
+        }
+        group_count++;
+    }
+    for (int index = 0; index < group_count; index++) {
+        struct group *group = &groups[index];
+        for (int frame = 1; frame <= counts[index]; frame++) {
+            size_t length = (size_t)sizes[index];
+            group->size += frame_head(group->bytes + group->size, FRAME_TEXT, length, NULL);
+            uint8_t *payload = group->bytes + group->size;
+            memset(payload, 'a', length);
+            const char *event = index == group_count - 1 ? LAST_OF_ALL : LAST_OF_GROUP;
+            if (frame == counts[index]) memcpy(payload, event, strlen(event));
+            group->size += length;
+        }
+    }
 }
 
 static void serve(struct connection *connection) {
@@ -89,7 +142,7 @@ static void serve(struct connection *connection) {
         used = have;
         connection->is_upgraded = true;
     } else {
-        size = echo(input, have, &used);
+        size = answer_all(connection, input, have, &used);
     }
     if (size) send(connection->socket, output, size, MSG_NOSIGNAL);
     connection->kept = have - used;
@@ -98,10 +151,11 @@ static void serve(struct connection *connection) {
 }
 
 int main(int count, char **words) {
-    if (count != 2) {
-        fputs("usage: floor PORT\n", stderr);
+    if (count != 2 && count != 3) {
+        fputs("usage: floor PORT [COUNTxSIZE,COUNTxSIZE...]\n", stderr);
         return 2;
     }
+    if (count == 3) make_groups(words[2]);
     events = epoll_create1(EPOLL_CLOEXEC);
     int listener = listen_at(atoi(words[1]));
     watch(listener, NULL);

@@ -6,6 +6,10 @@
 
 enum { FRAME_TEXT = 1, FRAME_CLOSE = 8, FRAME_PING = 9, FRAME_PONG = 10, FRAME_HEAD_MAX = 14 };
 
+/// How the last frames of the floor's answers begin: of a group, and of all.
+#define LAST_OF_GROUP "{\"seq\":1,\"event\":\"more\""
+#define LAST_OF_ALL "{\"seq\":1,\"event\":\"call.ended\""
+
 /// A frame as it lies in a buffer.
 struct frame {
     int opcode;

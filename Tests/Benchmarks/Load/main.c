@@ -1,13 +1,15 @@
 // The load generator: what to do, from the command line.
 //
-// usage: load loop [-r ROUNDS] [-d SECONDS] [-c CONNECTIONS] NAME:KIND:PORT:PID…
+// usage: load loop [-r ROUNDS] [-d SECONDS] [-c CONNECTIONS] NAME:KIND:PORT:PID[+PID…]…
 //        load fill FROM TO PORT PID
 //        load idle CONNECTIONS PORT PID
 //
 // `loop` measures its targets in turns, so that a machine that grows slow or fast meanwhile does so
-// for all of them; KIND is echo, invite or cancel. It prints one line for each window: processor
-// time of the server per operation (all threads, /proc/PID/task/*/schedstat), operations in a
-// second, latencies, and how many processors the server and others than us used.
+// for all of them; KIND is echo, invite, cancel, canned or routed (see loop.h); several processes
+// count as one server. It prints one line for each window: processor time of the server per
+// operation (all threads, /proc/PID/task/*/schedstat), operations in a second, latencies, how many
+// processors the server and others than us used, and the frames and bytes that an operation
+// brought.
 // `fill` makes calls live and prints what each took of the server's memory and time.
 // `idle` opens sessions and prints what each takes of the server's memory.
 #include <errno.h>
@@ -25,7 +27,7 @@
 enum { TARGETS = 8 };
 
 static const char usage[] =
-    "usage: load loop [-r ROUNDS] [-d SECONDS] [-c CONNECTIONS] NAME:KIND:PORT:PID...\n"
+    "usage: load loop [-r ROUNDS] [-d SECONDS] [-c CONNECTIONS] NAME:KIND:PORT:PID[+PID...]...\n"
     "       load fill FROM TO PORT PID\n"
     "       load idle CONNECTIONS PORT PID\n";
 
@@ -35,18 +37,22 @@ _Noreturn static void misuse(void) {
 }
 
 static struct target parse_target(char *text) {
-    static const char *const kinds[] = {"echo", "invite", "cancel"};
+    static const char *const kinds[KINDS] = {"echo", "invite", "cancel", "canned", "routed"};
     struct target target = {.name = strtok(text, ":")};
-    const char *kind = strtok(NULL, ":"), *port = strtok(NULL, ":"), *pid = strtok(NULL, ":");
-    if (!pid) misuse();
+    const char *kind = strtok(NULL, ":"), *port = strtok(NULL, ":");
+    char *pids = strtok(NULL, ":");
+    if (!pids) misuse();
     int found = -1;
-    for (int index = 0; index < 3; index++) {
+    for (int index = 0; index < KINDS; index++) {
         if (strcmp(kind, kinds[index]) == 0) found = index;
     }
     if (found < 0) misuse();
     target.kind = (enum kind)found;
     target.port = atoi(port);
-    target.pid = atoi(pid);
+    for (char *one = strtok(pids, "+"); one; one = strtok(NULL, "+")) {
+        if (target.server.count == PROCESSES) misuse();
+        target.server.pids[target.server.count++] = atoi(one);
+    }
     return target;
 }
 

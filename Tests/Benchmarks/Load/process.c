@@ -37,6 +37,14 @@ uint64_t process_cpu(int pid) {
     return sum;
 }
 
+uint64_t processes_cpu(const struct processes *processes) {
+    uint64_t sum = 0;
+    for (int index = 0; index < processes->count; index++) {
+        sum += process_cpu(processes->pids[index]);
+    }
+    return sum;
+}
+
 uint64_t process_memory(int pid) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/statm", pid);

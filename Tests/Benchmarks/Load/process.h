@@ -2,6 +2,17 @@
 #pragma once
 #include <stdint.h>
 
+enum { PROCESSES = 64 };
+
+/// Processes that are measured as one.
+struct processes {
+    int pids[PROCESSES];
+    int count;
+};
+
+/// Nanoseconds that they ran since they began.
+uint64_t processes_cpu(const struct processes *processes);
+
 /// Nanoseconds that all threads of the process ran since they began; 0 when there is none.
 uint64_t process_cpu(int pid);
 
