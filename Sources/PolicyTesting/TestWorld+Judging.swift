@@ -28,23 +28,34 @@ extension TestWorld {
     }
 
     private static func words(_ kind: Int, _ arguments: [LuaValue]) -> String {
-        var (text, options) = (arguments.first?.text, arguments.last ?? .null)
-        if text != nil, arguments.count == 1 { options = .null }
-        var parts: [String] = []
-        if kind == PLAIN_REJECT, let reason = text, reason != "busy", reason != "declined" {
-            text = "declined"
+        let first = arguments.first ?? .null
+        let name = Returned.name(of: kind)
+        var options = arguments.count > 1 || first.table != nil ? arguments.last ?? .null : .null
+        var said = first.text.map { LuaValue.text($0).literal }
+        if kind == PLAIN_FORWARD {
+            let people = Self.people(first)
+            said = people.literal
+            // To one alone it makes no difference.
+            if people.list == nil { options = options.without("first") }
+        }
+        if kind == PLAIN_REJECT, let reason = first.text, reason != "busy", reason != "declined" {
+            said = LuaValue.text("declined").literal
             options = options.addingReason(reason)
         }
-        for pair in options.table ?? [] {
+        let parts = (options.table ?? []).map { pair in
             let isData = pair.key == .text("extended_data")
-            parts.append(
-                "\(pair.key.shown) = \(isData ? pair.value.dataText : pair.value.literal)")
+            let shown = isData ? pair.value.dataText : pair.value.withShortSpan(pair.key).literal
+            return "\(pair.key.shown) = \(shown)"
         }
-        let name = Returned.name(of: kind)
         let table = "{ \(parts.joined(separator: ", ")) }"
-        guard let text else { return parts.isEmpty ? "\(name) {}" : "\(name) \(table)" }
-        let word = LuaValue.text(text).literal
-        return parts.isEmpty ? "\(name) \(word)" : "\(name)(\(word), \(table))"
+        guard let said else { return parts.isEmpty ? "\(name) {}" : "\(name) \(table)" }
+        return parts.isEmpty ? "\(name) \(said)" : "\(name)(\(said), \(table))"
+    }
+
+    /// To whom a call is forwarded: ids for user objects, and one alone without a list.
+    private static func people(_ given: LuaValue) -> LuaValue {
+        let ids = (given.list ?? [given]).map { LuaValue.text($0.id ?? $0.shown) }
+        return ids.count == 1 ? ids[0] : .list(ids)
     }
 
     func equal(_ arguments: Arguments) throws(Refused) {
@@ -89,6 +100,19 @@ extension LuaValue {
             return shown
         }
         return JSONValue.object(JSONObject(object.sortedMembers)).description
+    }
+
+    /// A duration as the host writes it: `"60s"` is `"1m"`.
+    fileprivate func withShortSpan(_ key: LuaValue) -> LuaValue {
+        guard ["wait", "for_", "each", "timeout"].contains(key.text ?? ""),
+            let span = text.flatMap(Duration.parse)
+        else { return self }
+        return .text(Duration.text(span))
+    }
+
+    /// The table without one of its fields.
+    fileprivate func without(_ field: String) -> LuaValue {
+        table.map { .table($0.filter { $0.key != .text(field) }) } ?? self
     }
 
     /// Options of a reject with an own text, as they come out of it.

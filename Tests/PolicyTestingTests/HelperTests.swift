@@ -177,4 +177,49 @@ import Testing
             """)
         #expect(found.sorted() == ["at", "every", "every", "timer"])
     }
+
+    /// What `t.expect` says of a decision about a call that rings for ten minutes.
+    private func judged(_ decision: String, as expected: String) throws -> String {
+        let text = """
+            on.invite(function(call) return \(decision) end)
+            test("it", function(t) t.expect(t.invite { timeout = "10m" }, \(expected)) end)
+            """
+        let file = SourceFile(name: "p.lua", text: Array(text.utf8))
+        let source = PluginSource(name: "p", main: file)
+        let result = try PluginTest.run(source, setting: PluginSetting()).results.first
+        return result?.problem?.text ?? "passed"
+    }
+
+    @Test(arguments: [
+        (#"forward({ "c", "d" }, { each = "12s" })"#, #"forward({ "c", "d" }, { each = "12s" })"#),
+        (#"forward { "c" }"#, #"forward "c""#),
+        (#"forward({ "c" }, { first = true })"#, #"forward "c""#),
+        (#"ring { for_ = "60s" }"#, #"ring { for_ = "60s" }"#),
+        (#"ring { for_ = "60s" }"#, #"ring { for_ = "1m" }"#),
+        (#"accept { wait = "1000ms" }"#, #"accept { wait = "1s" }"#),
+    ])
+    func theSameDecisionIsExpected(_ decision: String, _ expected: String) throws {
+        #expect(try judged(decision, as: expected) == "passed")
+    }
+
+    @Test(arguments: [
+        (
+            #"forward({ "c", "d" }, { each = "12s" })"#,
+            #"forward({ "c", "x" }, { each = "12s" })"#,
+            #"expected forward({ "c", "x" }, { each = "12s" }), "#
+                + #"got forward({ "c", "d" }, { each = "12s" })"#
+        ),
+        (
+            #"forward({ "c", "d" }, { each = "12s" })"#, #"forward("c", { each = "12s" })"#,
+            #"expected forward("c", { each = "12s" }), "#
+                + #"got forward({ "c", "d" }, { each = "12s" })"#
+        ),
+        (
+            #"ring { for_ = "60s" }"#, #"ring { for_ = "61s" }"#,
+            #"expected ring { for_ = "61s" }, got ring { for_ = "1m" }"#
+        ),
+    ])
+    func anotherDecisionIsNot(_ decision: String, _ expected: String, _ said: String) throws {
+        #expect(try judged(decision, as: expected) == said)
+    }
 }
