@@ -75,6 +75,7 @@ extension TestWorld {
         let caller = try Self.user(table["from"].text ?? "ann")
         call.participants = [Participant(user: caller, role: .caller, state: .joined, at: now)]
         let invitees = table["to"].list ?? [table["to"].isNull ? .text("bob") : table["to"]]
+        guard !invitees.isEmpty else { throw Refused("to: at least one user") }
         for value in invitees {
             guard let text = value.id else { throw Refused("to: a user id or a list of them") }
             var invitee = Participant(
@@ -156,10 +157,10 @@ extension TestWorld {
     }
 
     func dial(_ arguments: Arguments) throws(Refused) -> LuaValue {
-        var call = try describedCall(arguments[0], arguments.name)
+        // The draft that servers ask about has those in it who would be called.
+        let call = try describedCall(arguments[0], arguments.name)
         goOn(with: call)
         let invitees = call.participants.dropFirst().map(\.user)
-        call.participants = [call.participants[0]]
         let answer = try ask(
             .dial(call, user: call.caller, invitees: Array(invitees)),
             ([call.caller] + invitees).map { facts(of: $0) })

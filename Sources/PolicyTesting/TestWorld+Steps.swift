@@ -125,6 +125,10 @@ extension TestWorld {
             (1...12).contains(numbers[1]), (1...31).contains(numbers[2])
         {
             date = LocalTime(year: numbers[0], month: numbers[1], day: numbers[2])
+            let real = LocalTime(secondsSince1970: date.secondsSince1970)
+            guard real.day == numbers[2] else { throw Refused("there is no day '\(words[0])'") }
+        } else if numbers.count == 3 {
+            throw Refused("'\(words[0])' is no day of the years 1970 to 9999")
         } else {
             throw Refused(
                 "unknown day '\(words[0])'" + Suggestion.text(for: String(words[0]), among: days))

@@ -155,6 +155,8 @@ import Testing
         ("", "t.invit {}", "p.lua:2: unknown method 't:invit' (did you mean 't:invite'?)"),
         ("", "t.invite { frm = 'x' }", "t.invite: unknown field 'frm' (did you mean 'from'?)"),
         ("", "t.clock 'Mo 10'", "bad time 'Mo 10'"),
+        ("", "t.clock '2026-02-31 10:00'", "there is no day '2026-02-31'"),
+        ("", "t.clock '1969-12-31 10:00'", "'1969-12-31' is no day of the years 1970 to 9999"),
         ("", "t.timezone 'Mars/Olympus'", "there is no time zone 'Mars/Olympus'"),
         ("", "t.event('acepted', {})", "unknown event 'acepted' (did you mean 'accepted'?)"),
         ("on.invite(function() error 'oops' end)", "t.invite {}", "oops"),

@@ -84,6 +84,15 @@ import Testing
         #expect(told.actions.count == 1 && told.actions[0].contains(#""op":"signal""#))
     }
 
+    @Test(arguments: [
+        PluginTrial.Subject.invite, .dial, .join, .token, .push([:]), .data("x", direction: "in"),
+        .event("accepted"), .event("ended"), .event("push_failed"),
+    ])
+    func aCallToNobodyIsRefused(_ subject: PluginTrial.Subject) throws {
+        let outcome = try run(subject) { $0.call = ["to": []] }
+        #expect(outcome.problem?.hasSuffix("to: at least one user") == true)
+    }
+
     private func ask(
         _ plugins: [(String, String)], _ change: (inout PluginTrial, inout Settings) -> Void
     ) throws -> PluginTrial.Outcome {
