@@ -222,4 +222,45 @@ import Testing
     func anotherDecisionIsNot(_ decision: String, _ expected: String, _ said: String) throws {
         #expect(try judged(decision, as: expected) == said)
     }
+
+    /// Branches in several countries have hours of their own.
+    @Test func anotherTimeZone() throws {
+        let text = """
+            local cfg = config {
+              zone = option.timezone "Asia/Tokyo", hours = option.hours "mon-fri 09:00-18:00",
+            }
+            on.invite(function(call)
+              local clock = time.format("%a %H:%M", nil, cfg.zone)
+              if not cfg.hours:open(cfg.zone) then return reject(clock) end
+              return accept { extended_data = clock }
+            end)
+            on.join(function(call)
+              for n = 1, 12 do
+                for _, sign in ipairs { "+", "-" } do
+                  local want = ("%02d"):format(sign == "+" and 12 - n or (12 + n) % 24)
+                  assert(time.format("%H", 43200, "Etc/GMT" .. sign .. n) == want)
+                end
+              end
+              for _, city in ipairs { "Berlin", "Rome", "Paris", "Madrid", "Vienna", "Oslo",
+                "Prague", "Warsaw", "Brussels", "Zurich" } do
+                assert(time.format("%H", 1704110400, "Europe/" .. city) == "13")
+              end
+              local worked, trouble = pcall(time.format, "%H", 0, "Mars/Base")
+              assert(not worked and trouble:find "unknown time zone 'Mars/Base'")
+              return refuse "seen"
+            end)
+            test("it", function(t)
+              t.clock "Mon 01:00"
+              t.expect(t.invite {}, accept { extended_data = "Mon 10:00" })
+              t.equal(time.format "%H:%M", "01:00")
+              t.clock "Mon 10:00"
+              t.expect(t.invite {}, reject "Mon 19:00")
+              t.expect(t.join {}, refuse "seen")
+            end)
+            """
+        let file = SourceFile(name: "p.lua", text: Array(text.utf8))
+        let source = PluginSource(name: "p", main: file)
+        let results = try PluginTest.run(source, setting: PluginSetting()).results
+        #expect(results.map { $0.problem?.description } == [nil])
+    }
 }

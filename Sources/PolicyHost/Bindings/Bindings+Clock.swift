@@ -18,8 +18,8 @@ extension Bindings {
             .value(.integer(state.services.wallTime / 1_000))
         },
         Binding(
-            "time.format", type: "fun(pattern?: string, seconds?: integer): string",
-            help: "Local time by a pattern of %Y %m %d %H %M %S %a %b %j %z %%."
+            "time.format", type: "fun(pattern?: string, seconds?: integer, zone?: string): string",
+            help: "Local time, or that of a zone, by a pattern of %Y %m %d %H %M %S %a %b %j %z %%."
         ) { state, arguments throws(Refused) in
             let pattern = try arguments[0].isNull ? "%Y-%m-%d %H:%M:%S" : arguments.text(0)
             let seconds =
@@ -28,12 +28,31 @@ extension Bindings {
             guard LocalTime.known.contains(seconds) else {
                 throw Refused("time.format: \(seconds) s is not in the years 0 to 9999")
             }
-            guard let text = state.setting.zone.format(seconds, pattern) else {
+            let zone = try state.zone(arguments, 2, else: state.setting.zone)
+            guard let text = zone.format(seconds, pattern) else {
                 throw Refused("bad pattern '\(pattern)' of time.format")
             }
             return .value(.text(text))
         },
     ]
+}
+
+extension PluginState {
+    /// The zone that an argument names, such as the value of an `option.timezone`.
+    func zone(
+        _ arguments: Arguments, _ index: Int, else own: TimeZoneRules
+    ) throws(Refused) -> TimeZoneRules {
+        guard !arguments[index].isNull else { return own }
+        let name = try arguments.text(index)
+        if let zone = zones[name] { return zone }
+        guard let zone = TimeZoneRules(named: name) else {
+            throw Refused("\(arguments.name): unknown time zone '\(name)'")
+        }
+        // A script may make up names, so that all are forgotten before they are many.
+        if zones.count >= Self.zonesMax { zones.removeAll() }
+        zones[name] = zone
+        return zone
+    }
 }
 
 extension TimeZoneRules {

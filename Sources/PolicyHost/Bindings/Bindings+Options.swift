@@ -72,18 +72,20 @@ extension Bindings {
 
     private static let objects = [
         Binding(
-            "hours:open", type: "fun(self: Hours): boolean",
-            help: "Whether it is open now."
+            "hours:open", type: "fun(self: Hours, zone?: string): boolean",
+            help: "Whether it is open now, by local time or that of a zone."
         ) { state, arguments throws(Refused) in
-            let (hours, zone) = try state.hours(arguments)
+            let (hours, own) = try state.hours(arguments)
+            let zone = try state.zone(arguments, 1, else: own)
             let seconds = state.services.wallTime / 1_000
             return .value(.bool(hours.isOpen(at: seconds, in: zone)))
         },
         Binding(
-            "hours:next_open", type: "fun(self: Hours): integer?",
+            "hours:next_open", type: "fun(self: Hours, zone?: string): integer?",
             help: "The next opening, in seconds since 1970; nil when it never opens."
         ) { state, arguments throws(Refused) in
-            let (hours, zone) = try state.hours(arguments)
+            let (hours, own) = try state.hours(arguments)
+            let zone = try state.zone(arguments, 1, else: own)
             let seconds = state.services.wallTime / 1_000
             return .value(hours.nextOpening(after: seconds, in: zone).map { .integer($0) } ?? .null)
         },

@@ -37,6 +37,10 @@ package final class PluginState {
     /// See `Generation.warnings`.
     private(set) var warnings: [ScriptProblem] = []
 
+    /// Time zones that its scripts named, by name: their files are read once.
+    var zones: [String: TimeZoneRules] = [:]
+    static let zonesMax = 32
+
     // What it does now.
     /// What the run at hand waits for, once it says so.
     package var pending: Wait?
