@@ -171,6 +171,16 @@ static int user_tostring(lua_State *L) {
     return 1;
 }
 
+// Two objects of one user are equal: every event has objects of its own.
+static int user_equal(lua_State *L) {
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    push_id(L, 1);
+    push_id(L, 2);
+    lua_pushboolean(L, !lua_isnil(L, -1) && lua_rawequal(L, -2, -1));
+    return 1;
+}
+
 // Not everybody has a name. Upvalue 1: what any other missing field leads to.
 static int user_index(lua_State *L) {
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
@@ -228,6 +238,8 @@ void cl_open_calls(lua_State *L) {
     lua_setfield(L, -2, "__tostring");
     lua_pushcfunction(L, user_concat);
     lua_setfield(L, -2, "__concat");
+    lua_pushcfunction(L, user_equal);
+    lua_setfield(L, -2, "__eq");
     protect(L, "user");
     lua_rawsetp(L, LUA_REGISTRYINDEX, &cl_user_meta);
     lua_pop(L, 1);

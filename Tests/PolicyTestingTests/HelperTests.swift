@@ -263,4 +263,29 @@ import Testing
         let results = try PluginTest.run(source, setting: PluginSetting()).results
         #expect(results.map { $0.problem?.description } == [nil])
     }
+
+    /// Each event has user objects of its own; what they stand for is what counts.
+    @Test func aUserIsTheSameUserEverywhere() throws {
+        let text = """
+            local function note(...)
+              local words = {}
+              for place = 1, select("#", ...) do words[place] = tostring((select(place, ...))) end
+              log.info(table.concat(words, " "))
+            end
+            on.invite(function(call)
+              note(call.inviter == call.caller, call.invitees[1] == call.callee)
+              note(call.caller == users.get "ann", call.caller ~= call.callee)
+              return accept {}
+            end)
+            on.accepted(function(call, who) note(who == call.callee, who == call.caller) end)
+            test("it", function(t)
+              t.invite { from = "ann", to = "bob" }
+              t.equal(t.logs(), { "true true", "true true", "true false" })
+            end)
+            """
+        let file = SourceFile(name: "p.lua", text: Array(text.utf8))
+        let source = PluginSource(name: "p", main: file)
+        let results = try PluginTest.run(source, setting: PluginSetting()).results
+        #expect(results.map { $0.problem?.description } == [nil])
+    }
 }
