@@ -60,6 +60,7 @@ extension Switchboard {
     mutating func draftCall(_ id: CallID, _ asker: Asker, _ invitation: Invitation) -> Call {
         var call = newCall(id, invitation)
         call.begin(by: asker.user, with: asker.device, invitation, calling: invitation.invitees)
+        call.isGroup = call.participants.count > 2
         return call
     }
 

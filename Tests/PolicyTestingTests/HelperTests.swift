@@ -288,4 +288,28 @@ import Testing
         let results = try PluginTest.run(source, setting: PluginSetting()).results
         #expect(results.map { $0.problem?.description } == [nil])
     }
+
+    /// `t.dial` shows a handler the call that `t.invite`, and so a server, shows it.
+    @Test func dialSeesTheSameCallAsAnInvitation() throws {
+        let text = """
+            on.dial(function(call)
+              local names = {}
+              for place, user in ipairs(call.users) do names[place] = user.id end
+              table.sort(names)
+              log.info(("%s of %d, %s, for %d s, %s"):format(table.concat(names, "+"),
+                #call.invitees, tostring(call.group), call.remaining, tostring(call.callee)))
+            end)
+            test("it", function(t)
+              local call = { to = { "bob", "carl" }, mode = "advanced", timeout = "40s" }
+              t.dial(call)
+              t.invite(call)
+              local seen = "ann+bob+carl of 2, true, for 40 s, nil"
+              t.equal(t.logs(), { seen, seen })
+            end)
+            """
+        let file = SourceFile(name: "p.lua", text: Array(text.utf8))
+        let source = PluginSource(name: "p", main: file)
+        let results = try PluginTest.run(source, setting: PluginSetting()).results
+        #expect(results.map { $0.problem?.description } == [nil])
+    }
 }
