@@ -39,6 +39,22 @@ import Testing
             "p.lua:2: a call has no method 'finnish' (did you mean 'finish'?)"
         ),
         (
+            "on.invite(function(call) local list = kv.get('list', {}) end)",
+            "p.lua:2: kv.get takes at most 1 value, and is given 2"
+        ),
+        (
+            "on.invite(function(call) call:leave('now', 1) end)",
+            "p.lua:2: call:leave takes at most 0 values, and is given 2"
+        ),
+        (
+            "on.push(function(push) log.info(push.user.id) end)",
+            "p.lua:2: a text has no field 'id'"
+        ),
+        (
+            "on.invite(function(call) log.info(call.id:uper()) end)",
+            "p.lua:2: a text has no method 'uper' (did you mean 'upper'?)"
+        ),
+        (
             "timer('t', function(data, call) call:finnish() end)",
             "p.lua:2: a call has no method 'finnish' (did you mean 'finish'?)"
         ),

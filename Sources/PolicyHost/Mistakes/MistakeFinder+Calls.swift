@@ -13,6 +13,7 @@ extension MistakeFinder {
         switch type {
         case .object: if reportUnknown("method", name, of: type) { return }
         case .library: break
+        case _ where type.isText: return judgeTextMember("method", name)
         default: return
         }
         guard let member = known.member(name.text, of: type) else { return }
@@ -72,6 +73,13 @@ extension MistakeFinder {
             let wanted: ScriptType =
                 parameter.isOptional ? .either(of: [parameter.type, .nothing]) : parameter.type
             judge(argument, as: wanted, shown(parameter, of: name))
+        }
+        let most = signature.parameters.count
+        if !signature.takesMore, let more = arguments.dropFirst(most).first, !more.isOpen {
+            let values = most == 1 ? "value" : "values"
+            return report(
+                "\(name) takes at most \(most) \(values), and is given \(arguments.count)",
+                more.range)
         }
         let missing = signature.parameters.dropFirst(arguments.count).first { parameter in
             !parameter.isOptional && !parameter.type.cases.contains { $0 == .any || $0 == .nothing }
@@ -149,6 +157,14 @@ extension MistakeFinder {
 }
 
 extension LuaExpression {
+    /// Whether it may stand for no value at all.
+    fileprivate var isOpen: Bool {
+        switch kind {
+        case .varargs, .unread, .missing: true
+        default: false
+        }
+    }
+
     /// Whether it may stand for several values.
     var givesMore: Bool {
         switch kind {

@@ -99,8 +99,22 @@ package struct MistakeFinder {
         case .decision: report("a decision has no fields", name.range)
         case .integer, .number, .boolean:
             report("\(type.phrase) has no field '\(name.text)'", name.range)
+        case _ where type.isText: judgeTextMember("field", name)
         default: break
         }
+    }
+
+    /// What a text has: the functions of `string`.
+    private static let textFunctions: Set<String> = [
+        "byte", "char", "find", "format", "gmatch", "gsub", "len", "lower", "match", "pack",
+        "packsize", "rep", "reverse", "sub", "unpack", "upper",
+    ]
+
+    /// `push.user.id`, where `push.user` is the id already.
+    mutating func judgeTextMember(_ what: String, _ name: LuaName) {
+        guard !name.text.isEmpty, !Self.textFunctions.contains(name.text) else { return }
+        let hint = Suggestion.text(for: name.text, among: Self.textFunctions.sorted())
+        report("a text has no \(what) '\(name.text)'\(hint)", name.range)
     }
 
     /// Whether it was told that the class has nothing of this name.
