@@ -297,6 +297,23 @@ def test_try_fuzz_and_reload_know_them_too(make_agent):
     assert code == 1 and 'mode = "clinic"' in output, output
 
 
+def test_try_needs_no_secrets_and_shows_none(make_agent):
+    config = """
+auth = { { alg = "HS256", key = secret "env:CALLAGENT_NO_SUCH_KEY" } }
+answer_for = { "desk" }
+plugins = { "door" }
+options["door"] = { key = secret "env:CALLAGENT_NO_SUCH_WORD" }
+"""
+    plugin = """
+local cfg = config { key = option.secret(nil, { required = true }) }
+on.invite(function() return reject(cfg.key) end)
+"""
+    agent = make_agent(config, {"door": plugin})
+    for words in ([], ["door"]):
+        code, output = agent.tool("try", *words, "--invite", '{"from":"ann","to":"desk"}')
+        assert code == 0 and "secret:CALLAGENT_NO_SUCH_WORD" in output, output
+
+
 def test_tests_need_neither_secrets_nor_a_time_zone(make_agent):
     config = """
 timezone = "Asia/Tokyo"

@@ -168,12 +168,13 @@ public enum PluginTests {
         throw ScriptProblems([ScriptProblem("no plugin '\(name)'\(hint)")])
     }
 
-    /// What came of one question to a plugin, under the options that the operator gave it.
+    /// What came of one question to a plugin, under the options that the operator gave it. Every
+    /// secret reads as `secret:NAME`.
     public static func attempt(
         _ name: String, file: String?, options: JSONObject?, _ trial: PluginTrial
     ) throws(ScriptProblems) -> PluginTrial.Outcome {
         let source = try find(name, file: file)
-        let configuration = try Deployment.configuration(at: file)
+        let configuration = try Deployment.configuration(at: file, isForTests: true)
         let entry = configuration.plugins.first { $0.name == source.name }
         var setting = configuration.setting(of: entry ?? Configuration.Plugin(name: source.name))
         if let options { setting.options = options }
@@ -185,11 +186,11 @@ public enum PluginTests {
     }
 
     /// What came of one question to all plugins that the operator lists, asked as the server
-    /// would ask them.
+    /// would ask them, but for secrets: each reads as `secret:NAME`.
     public static func attempt(
         file: String?, _ trial: PluginTrial
     ) throws(ScriptProblems) -> PluginTrial.Outcome {
-        let configuration = try Deployment.configuration(at: file)
+        let configuration = try Deployment.configuration(at: file, isForTests: true)
         let plan = try Deployment.library(for: file).plan(for: configuration)
         return try trial.run(plan, configuration.settings(hooks: []), cryptography: .system)
     }
