@@ -8,7 +8,7 @@ import Collections
 import CallModel
 
 /// An operation that waits for a policy.
-struct StagedOperation: Sendable {
+package struct StagedOperation: Sendable {
     /// What is asked next; the order is that of F64.
     enum Step: Int {
         case incomingData, permission, outgoingData, done
@@ -16,8 +16,8 @@ struct StagedOperation: Sendable {
         var next: Step { Step(rawValue: rawValue + 1) ?? .done }
     }
 
-    let asker: Asker
-    var operation: Operation
+    package let asker: Asker
+    package var operation: Operation
     var shaping = Shaping()
     var step = Step.incomingData
     /// Outgoing texts that the policies were asked about: each is shaped once.
@@ -193,10 +193,8 @@ extension Switchboard {
         case .allow(let allowance) where staged.step == .permission:
             apply(allowance, to: &staged)
         case .refuse(let code, let plugin) where staged.step == .permission:
-            self.answer(
-                staged.asker,
-                .refused(
-                    Refusal(.refused, "\(plugin) refused the call", detail: .code(code))))
+            let text = "\(plugin) refused the call: \(code)"
+            self.answer(staged.asker, .refused(Refusal(.refused, text, detail: .code(code))))
             return releaseWaiting(behind: staged.asker)
         case .tooLarge(let plugin) where staged.step == .incomingData:
             let text = "\(plugin) made the extended data too large"

@@ -189,8 +189,9 @@ public final class Exchange {
     func carryOut(_ input: Input) {
         var memory: [Effect] = []
         swap(&memory, &spentEffects)
+        let refused = journal == nil ? nil : switchboard.refused(by: input)
         let effects = switchboard.handle(input, at: now(), reusing: consume memory)
-        if let journal { enter(input, effects, into: journal) }
+        if let journal { enter(input, effects, refused, into: journal) }
         let turn = traces.isUsed ? traces.begin(input, effects) : nil
         sort(effects, by: input.actor, in: turn)
     }

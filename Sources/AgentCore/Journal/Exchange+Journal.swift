@@ -5,7 +5,15 @@ import CallModel
 
 extension Exchange {
     /// Enters what came in, with why it was refused, if it was.
-    func enter(_ input: Input, _ effects: [Effect], into journal: Journal) {
+    ///
+    /// - Parameter refused: the operation that this answer of a plugin refuses.
+    func enter(
+        _ input: Input, _ effects: [Effect], _ refused: (user: UserID, operation: Operation)?,
+        into journal: Journal
+    ) {
+        if let refused, let refusal = refusal(in: effects) {
+            journal.noteRefused(refused.operation, by: refused.user, refusal, at: now())
+        }
         switch input {
         case .request(let request): enter(request, effects, into: journal)
         case .deviceConnected(_, let user, let device, _):
@@ -72,6 +80,14 @@ extension Exchange {
             }
         }
         return nil
+    }
+}
+
+extension Switchboard {
+    /// The operation that `input` refuses in the name of a plugin, and whose it is.
+    func refused(by input: Input) -> (user: UserID, operation: Operation)? {
+        guard case .answered(let id, .refuse) = input else { return nil }
+        return staged[id].map { ($0.asker.user, $0.operation) }
     }
 }
 

@@ -71,6 +71,13 @@ public struct PeopleJournal {
         }
     }
 
+    /// What `user` wanted to begin since a moment and was refused, the oldest first.
+    public func refused(by user: UserID, since: Moment) -> [Refused] {
+        (refusals[oldestRefusal...] + refusals[..<oldestRefusal]).filter {
+            $0.at >= since && $0.caller == user
+        }
+    }
+
     /// The comings and goings of the devices of `user`, the oldest first.
     public func connections(of user: UserID) -> [Connection] {
         (connections[oldestConnection...] + connections[..<oldestConnection]).filter {

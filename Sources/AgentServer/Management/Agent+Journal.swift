@@ -71,7 +71,9 @@ extension Agent {
     ) {
         var rest = calls[...]
         var items: [JSONValue] = []
-        let refused = exchange.journal?.people.refused(inviting: facts.user, since: since) ?? []
+        let people = exchange.journal?.people
+        let refused = people?.refused(inviting: facts.user, since: since) ?? []
+        let tried = people?.refused(by: facts.user, since: since) ?? []
         let connections = facts.connections.filter { $0.at >= since }
         func next() {
             guard let call = rest.popFirst(), let keeper = management.keeper else {
@@ -82,6 +84,7 @@ extension Agent {
                             "user": .string(facts.user.text),
                             "since_at": .integer(since.milliseconds), "items": .array(items),
                             "refused": .array(refused.map(\.json)),
+                            "tried": .array(tried.map(\.json)),
                             "connections": .array(connections.map(\.json)),
                         ]))
             }
@@ -105,10 +108,11 @@ extension Journal.Found {
 }
 
 extension PeopleJournal.Refused {
-    /// `at`, `caller`, `code`, `text`.
+    /// `at`, `caller`, `invitees`, `code`, `text`.
     fileprivate var json: JSONValue {
         [
             "at": .integer(at.milliseconds), "caller": .string(caller.text),
+            "invitees": .array(invitees.map { .string($0.text) }),
             "code": .string(code.rawValue), "text": .string(message),
         ]
     }

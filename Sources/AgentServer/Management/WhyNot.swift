@@ -29,7 +29,11 @@ struct WhyNot {
         self.call = call
         let view = UserEntries(entries, facts.user.text)
         let participant = call.participant(facts.user)
-        (verdict, text) = Self.judge(call, participant, view, facts)
+        let judged = Self.judge(call, participant, view, facts)
+        verdict = judged.0
+        // A plugin that failed decided nothing, and is the reason all the same that it went so.
+        let trouble = view.isDecidedWithout ? nil : view.trouble
+        text = judged.1 + (trouble.map { "; the plugin \($0)" } ?? "")
     }
 
     private static func judge(
@@ -42,6 +46,7 @@ struct WhyNot {
         // A plugin's word comes first: no device hears of an invitation that it takes away.
         if let answer = view.decision { return answer }
         if participant?.reason == .busy { return (.busy, busy(call, facts)) }
+        if let answer = view.answerWithoutDecision { return answer }
         if participant?.state == .cancelled, let end = gaveUp(call, view) { return end }
         if let told = view.told.first {
             let device = told["device"]?.string ?? "?"
@@ -131,6 +136,10 @@ private struct UserEntries {
     private(set) var ringingDevice: String?
     /// What a plugin said, where it took the invitation away.
     private(set) var decision: (WhyNot.Verdict, String)?
+    /// What a plugin was in for, instead of deciding: `door failed (error)`.
+    private(set) var trouble: String?
+    /// What the host made of the invitation, because no plugin decided.
+    private var settled: Participant.State?
     private(set) var cancelledAt: Moment?
     /// A question is open.
     private(set) var isWithPlugins = false
@@ -153,6 +162,7 @@ private struct UserEntries {
         case "answered" where isOwn:
             isWithPlugins = false
             decision = Self.decision(in: entry) ?? decision
+            if entry["hook"]?.string == "invite" { trouble = Self.trouble(in: entry) ?? trouble }
         case "change": change(entry, of: user)
         default: break
         }
@@ -166,8 +176,33 @@ private struct UserEntries {
             switch change["state"]?.string {
             case "ringing": rang = true
             case "cancelled": cancelledAt = entry["at"]?.integer.map { Moment($0) }
+            case "rejected" where entry["actor"]?.string == "policy": settled = .rejected
+            case "joined" where entry["actor"]?.string == "policy": settled = .joined
             default: break
             }
+        }
+    }
+
+    /// Whether the host answered in the place of plugins.
+    var isDecidedWithout: Bool { decision == nil && !rang && settled != nil }
+
+    /// The answer that `on_error` or the operator's default gave.
+    var answerWithoutDecision: (WhyNot.Verdict, String)? {
+        guard isDecidedWithout, let settled else { return nil }
+        let (verdict, word): (WhyNot.Verdict, String) =
+            settled == .joined ? (.answered, "accepted") : (.refused, "rejected")
+        if let trouble { return (verdict, "it was \(word), because the plugin \(trouble)") }
+        return (verdict, "no plugin decided, and the operator's file rejects then (invite)")
+    }
+
+    /// Why a plugin that was asked said nothing.
+    private static func trouble(in entry: JSONValue) -> String? {
+        let plugin = entry["plugin"]?.string ?? "?"
+        if let failure = entry["failure"]?.string { return "\(plugin) failed (\(failure))" }
+        switch entry["decision"]?.string {
+        case "quarantined": return "\(plugin) is passed over after failures"
+        case "cut short": return "\(plugin) had too little time to answer"
+        default: return nil
         }
     }
 

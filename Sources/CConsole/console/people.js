@@ -144,11 +144,14 @@ function whyNot(answer) {
     callLink(one.call_id)));
   const refused = answer.refused.map((one) => h("li", {}, moment(one.at), " ", userLink(one.caller),
     " could not call: ", h("strong", { class: "bad" }, `${one.code}, ${one.text}`)));
+  const tried = answer.tried.map((one) => h("li", {}, moment(one.at), " could not call ",
+    one.invitees.join(", "), ": ", h("strong", { class: "bad" }, `${one.code}, ${one.text}`)));
   const lines = answer.connections.slice(-20).map((one) => h("li", {}, moment(one.at), " ",
     `${one.device} ${one.state}`, one.why ? ` (${one.why})` : ""));
   return [
     rows.length + refused.length
       ? h("ul", {}, rows, refused) : h("p", {}, "Nobody called in that time."),
+    tried.length ? [h("h2", {}, "Calls that were refused"), h("ul", {}, tried)] : null,
     lines.length ? [h("h2", {}, "Devices came and went"), h("ul", {}, lines)] : null,
   ];
 }

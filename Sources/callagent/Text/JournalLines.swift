@@ -81,15 +81,24 @@ enum JournalLines {
                 "\(one["caller"]?.string ?? "?") was refused, \(one["code"]?.string ?? ""): "
                     + (one["text"]?.string ?? ""))
         }
+        let tried = (answer["tried"]?.array ?? []).map { one in
+            let others = (one["invitees"]?.array ?? []).compactMap(\.string)
+            return line(
+                one["at"],
+                "\(user) could not call \(others.joined(separator: ", ")), "
+                    + "\(one["code"]?.string ?? ""): \(one["text"]?.string ?? "")")
+        }
         let connections = (answer["connections"]?.array ?? []).map { one in
             let why = one["why"]?.string.map { " (\($0))" } ?? ""
             return line(
                 one["at"], "\(one["device"]?.string ?? "?") \(one["state"]?.string ?? "")\(why)")
         }
         if calls.isEmpty, refused.isEmpty {
-            return ["nobody called \(user) since then"] + connections
+            let since = answer["since_at"]?.integer.map { DecisionText.day(Moment($0)) } ?? "?"
+            let nobody = Screen.plain("nobody called \(user) since \(since)")
+            return [nobody] + tried + connections
         }
-        return calls + refused + connections
+        return calls + refused + tried + connections
     }
 
     private static func line(_ at: JSONValue?, _ text: String) -> String {
