@@ -143,6 +143,22 @@ def test_a_plugin_that_is_passed_over_for_one_account(make_agent):
     assert code == 0 and "alice: asked 5, failed 5" in output, output
 
 
+def test_a_plugin_that_fails_for_some(make_agent):
+    plugin = 'on.invite(function(call) if call.kind == "video" then error("broken") end end)\n'
+    config = 'answer_for = { "*" }\nplugins = { "flaky" }\n'
+    agent = make_agent(config, {"flaky": plugin}).start()
+    callers = [agent.connect(name) for name in ("alice", "bob", "carl")]
+    for caller in callers:
+        caller.ok("call.invite", invitees=["desk"], mode="advanced")
+    assert "failed lately" not in doctor(agent)[1]
+    for caller in callers[:2]:
+        caller.ok("call.invite", invitees=["desk"], mode="advanced", kind="video")
+    wait_for("the failures", lambda: "bob: asked 2, failed 1" in agent.tool(
+        "plugins", "--by", "account")[1])
+    _, output = doctor(agent)
+    assert advised(output, "warn", "flaky failed lately for calls of 2 accounts"), output
+
+
 def test_no_keys(make_agent):
     agent = make_agent()
     code, output = doctor(agent)
@@ -360,6 +376,19 @@ def test_webhooks_that_are_none(make_agent):
     config = KEYS + 'webhooks = { { name = "crm", url = "ftp://crm", secret = "x" } }\n'
     code, output = doctor(make_agent(config))
     assert code == 1 and advised(output, "FAIL", "webhooks"), output
+
+
+def test_a_receiver_that_takes_no_events(make_agent, double):
+    config = KEYS + double.hook_config("crm", "books")
+    agent = make_agent(config, environment=double.environment).start()
+    double.plan("crm", *[{"status": 500}] * 20)
+    agent.connect("bob", token=token()).ok("call.invite", invitees=["x"], mode="advanced")
+    wait_for("a failure", lambda: agent.metrics()["callagent_webhook_attempts_failed_total"] > 0)
+    output = doctor(agent)[1]
+    assert advised(output, "warn", "the receiver crm of webhooks does not take events"), output
+    assert "status 500" in output and "receiver books" not in output, output
+    # Two receivers at one server are looked for there once.
+    assert output.count(double.base) == 1, output
 
 
 def test_a_receiver_that_wants_nothing_more(make_agent, double):

@@ -77,7 +77,19 @@ extension Finding {
                 "the plugin \(plugin["name"]?.string ?? "?") is passed over for \(whom)",
                 "callagent plugins names them, its lines in the log say why")
         }
-        return quarantined + paused
+        return quarantined + paused + all.compactMap(failing)
+    }
+
+    /// A plugin that fails for some long before it is passed over for anybody.
+    private static func failing(_ plugin: JSONValue) -> Finding? {
+        let accounts = (plugin["by_account"]?.array ?? []).filter { account in
+            (account["failed"]?.integer ?? 0) > 0
+        }
+        guard !accounts.isEmpty else { return nil }
+        let whom = accounts.count == 1 ? "1 account" : "\(accounts.count) accounts"
+        return .warning(
+            "the plugin \(plugin["name"]?.string ?? "?") failed lately for calls of \(whom)",
+            "callagent plugins --by account names them, its lines in the log say why")
     }
 
     private static func alarms(_ files: JSONValue) -> [Finding] {
@@ -96,10 +108,15 @@ extension Finding {
                     "the receiver \(name) of webhooks gets nothing: it answered 410",
                     "callagent webhooks enable \(name) when it wants events again")
             }
-            guard receiver["behind"]?.bool == true else { return nil }
+            if receiver["behind"]?.bool == true {
+                return .warning(
+                    "the receiver \(name) of webhooks does not keep up",
+                    "callagent webhooks tells why; events wait in the store")
+            }
+            guard let trouble = receiver["trouble"]?.string else { return nil }
             return .warning(
-                "the receiver \(name) of webhooks does not keep up",
-                "callagent webhooks tells why; events wait in the store")
+                "the receiver \(name) of webhooks does not take events: \(trouble)",
+                "look at the receiver; its events are tried again, later and later")
         }
     }
 }

@@ -14,14 +14,15 @@ extension Doctor {
         } catch {
             return note(.warning("\(error)", "look again"))
         }
-        for place in all.sorted(by: { $0.origin < $1.origin }) {
-            guard let error = failures[place.origin] else {
-                note(.good("\(place.origin) can be reached"))
+        // One server may be several receivers.
+        for origin in Set(all.map(\.origin)).sorted() {
+            guard let error = failures[origin] else {
+                note(.good("\(origin) can be reached"))
                 continue
             }
             note(
                 .warning(
-                    "\(place.origin) cannot be reached from here: \(error)",
+                    "\(origin) cannot be reached from here: \(error)",
                     "check its name, the firewall and the network; pushes and events for it wait"))
         }
     }
