@@ -25,6 +25,17 @@ public enum CloseCode: UInt16, CaseIterable, Sendable {
     /// Too many requests, again and again.
     case rateLimited = 4229
 
+    /// What whoever writes a client is told where there is no more to say; empty: the code says it.
+    public var usualReason: String {
+        switch self {
+        case .unsupportedData: "messages are text"
+        case .protocolError: "hello comes first, within its time; every message is a JSON object"
+        case .normal, .draining, .tooSlow, .pingTimeout, .expired, .revoked, .forbidden, .replaced,
+            .rateLimited:
+            ""
+        }
+    }
+
     /// What a client does after a connection was closed.
     public enum Reaction: Sendable, Equatable {
         /// Connect again and resume.

@@ -44,6 +44,7 @@ def test_an_operation_before_hello_closes_the_connection(agent):
     stranger = Device(agent.url, "bob", greet=False)
     stranger.post("call.list", {})
     assert stranger.closed() == 4200
+    assert "hello comes first" in stranger.ws.close_reason
 
 
 def test_silence_instead_of_hello_closes_after_five_seconds(agent):

@@ -36,5 +36,5 @@ extension Endpoint {
     }
 
     /// Ends the connection; the code says why.
-    public func close(_ code: CloseCode) { close(code, "") }
+    public func close(_ code: CloseCode) { close(code, code.usualReason) }
 }
