@@ -3,6 +3,7 @@
 #include "CUV.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -67,6 +68,20 @@ int cuv_await_record(int socket, int awaited) {
     int least = wanted > 0 ? wanted : 1;
     setsockopt(socket, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
     return wanted;
+}
+
+int cuv_may_make_loop(void) {
+    // What it opens: two pipes, an epoll and an eventfd.
+    enum { WANTED = 6 };
+    int opened[WANTED], count = 0, result = 0;
+    while (count < WANTED && result == 0) {
+        if (pipe2(opened + count, O_CLOEXEC) < 0)
+            result = -errno;
+        else
+            count += 2;
+    }
+    while (count > 0) close(opened[--count]);
+    return result;
 }
 
 int cuv_clock_is_kept(void) {

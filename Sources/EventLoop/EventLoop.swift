@@ -50,7 +50,8 @@ public final class EventLoop: @unchecked Sendable {
         idle = .allocate(capacity: 1)
         self.options = options
         readBuffer = .allocate(byteCount: options.readBufferBytes, alignment: 16)
-        let code = uv_loop_init(uv)
+        let means = cuv_may_make_loop()
+        let code = means < 0 ? means : uv_loop_init(uv)
         guard code >= 0 else {
             isClosed = true
             throw EventLoopError(code: code, doing: "making", "an event loop")
@@ -113,8 +114,7 @@ public final class EventLoop: @unchecked Sendable {
     }
 
     /// Closes whatever is still open on the loop, reports it closed, and gives the loop's memory
-    /// back. Call it once, on the owner's thread, after `run` has returned. May wait for a name
-    /// that is being looked up.
+    /// back. Call it once, on the owner's thread, after `run` has returned.
     public func close() {
         owner = pthread_self()
         guard !isClosed else { return }

@@ -33,6 +33,10 @@ int cuv_clock_is_kept(void);
 /// The bytes that malloc has handed out and that were not freed, by jemalloc's count or mallinfo2.
 size_t cuv_heap_in_use(void);
 
+/// Whether libuv can make a loop now: where a first loop gets no pipe, libuv ends the process.
+/// Returns 0 or -errno.
+int cuv_may_make_loop(void);
+
 /// Opens a descriptor that is readable while one of `count` signals waits for the process or for
 /// the thread that reads; the calling thread holds them back from now on. Returns it or -errno.
 int cuv_open_signals(const int *signals, size_t count);
