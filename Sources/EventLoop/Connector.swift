@@ -33,7 +33,7 @@ public final class Connector {
     private var failure: EventLoopError?
 
     /// Connects. Literals, `localhost` and Unix sockets need no thread; other names are looked up
-    /// on a thread of libuv's. The addresses of a name are tried one after the other.
+    /// on a thread. The addresses of a name are tried one after the other.
     ///
     /// - Parameter completion: called once, never before this returns, unless `cancel` comes first.
     ///   It sets the connection's handler.

@@ -32,6 +32,12 @@ public final class Mailbox<Element: Sendable>: @unchecked Sendable {
         bell.silenced = { [self] in shut() }
     }
 
+    /// Called once when the loop is closed while this is open; then it is closed already.
+    var loopEnds: (() -> Void)? {
+        get { bell.loopEnds }
+        set { bell.loopEnds = newValue }
+    }
+
     /// How many elements wait.
     public var count: Int { pending.withLock { $0.count } }
 
@@ -84,6 +90,7 @@ public final class Mailbox<Element: Sendable>: @unchecked Sendable {
         while wakers.load(ordering: .acquiring) > 0 { sched_yield() }
         bell.rung = nil
         bell.silenced = nil
+        bell.loopEnds = nil
     }
 }
 
@@ -91,6 +98,7 @@ public final class Mailbox<Element: Sendable>: @unchecked Sendable {
 private final class Bell: LoopHandle {
     var rung: (() -> Void)?
     var silenced: (() -> Void)?
+    var loopEnds: (() -> Void)?
 
     init(on loop: EventLoop) throws(EventLoopError) {
         super.init(on: loop, type: UV_ASYNC)
@@ -105,7 +113,9 @@ private final class Bell: LoopHandle {
     }
 
     override func loopWillClose() {
+        let loopEnds = loopEnds
         silenced?()
         closeHandle()
+        loopEnds?()
     }
 }

@@ -50,6 +50,17 @@ import Testing
         #expect(error?.subject == "no-such-name.invalid")
     }
 
+    @Test func aLoopThatEndsCallsALookUpOff() throws {
+        let rig = try Rig()
+        var error: EventLoopError?
+        let endpoint = NetworkAddress.tcp(host: "no-such-name.invalid", port: 1)
+        Connector.connect(to: endpoint, on: rig.loop) { result in
+            if case .failure(let why) = result { error = why }
+        }
+        rig.close()
+        #expect(error?.kind == .cancelled)
+    }
+
     @Test func theNextAddressOfANameIsTried() throws {
         let rig = try Rig()
         defer { rig.close() }
