@@ -190,6 +190,7 @@ private final class SettingsSandbox {
     }
 
     func value(of name: String) throws(LuaProblem) -> LuaValue {
+        guard let vm else { throw LuaProblem("no memory for \(name)") }
         var bytes = callua_bytes()
         guard callua_read(vm, name, &bytes) else { throw LuaProblem(bytes.string) }
         var reader = PlainReader(bytes)
