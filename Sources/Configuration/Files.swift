@@ -31,6 +31,9 @@ package enum Files {
     /// `cannot read PATH: why`, after `read` gave nothing.
     package static func complaint(_ path: String, limit: Int = usualLimit) -> String {
         var status = stat()
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        let refusal = file < 0 ? errno : 0
+        if file >= 0 { close(file) }
         let why =
             if stat(path, &status) != 0 {
                 String(cString: strerror(errno))
@@ -38,8 +41,8 @@ package enum Files {
                 status.st_mode & S_IFMT == S_IFDIR ? "it is a folder" : "it is no plain file"
             } else if status.st_size > limit {
                 "it has \(status.st_size) bytes, and \(limit) are allowed"
-            } else if access(path, R_OK) != 0 {
-                String(cString: strerror(errno))
+            } else if refusal != 0 {
+                String(cString: strerror(refusal))
             } else {
                 "an input error, or it grew meanwhile"
             }
