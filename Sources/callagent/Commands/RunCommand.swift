@@ -14,6 +14,8 @@ extension Command {
         // Also writes the lines of a start that fails.
         defer { Log.flush() }
         do throws(AgentError) {
+            // Also while it starts: its lines may go to a pipe whose reader is gone.
+            signal(SIGPIPE, SIG_IGN)
             DescriptorLimit.raise()
             try holdSignals()
             let file = Installation.file(arguments.operands.first)
