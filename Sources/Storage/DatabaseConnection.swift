@@ -1,6 +1,7 @@
 // One connection to the database file.
 
 import CSQLite
+import Glibc
 import StoreContract
 
 /// A connection, used by one thread at a time. Closes itself when nothing refers to it any more.
@@ -30,6 +31,7 @@ final class DatabaseConnection {
             case .existing: SQLITE_OPEN_READWRITE
             case .reading: SQLITE_OPEN_READONLY
             }
+        try Self.checkPlain(path)
         var opened: OpaquePointer?
         // NOMUTEX: a connection has one owner, so its own lock would only cost.
         let code = sqlite3_open_v2(
@@ -47,6 +49,15 @@ final class DatabaseConnection {
     }
 
     deinit { sqlite3_close_v2(handle) }
+
+    /// Whoever opens a pipe waits for its other end, perhaps for ever.
+    private static func checkPlain(_ path: String) throws(StoreError) {
+        var status = stat()
+        guard stat(path, &status) == 0, ![S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT)
+        else { return }
+        throw StoreError(
+            .foreign, path: path, operation: "opening", detail: "it is no plain file")
+    }
 
     /// Runs statements that return nothing.
     func execute(_ sql: String, for operation: String) throws(StoreError) {
@@ -93,15 +104,19 @@ final class DatabaseConnection {
         let code = sqlite3_extended_errcode(handle)
         let detail = String(cString: sqlite3_errmsg(handle))
         let number = sqlite3_system_errno(handle)
-        let system = number == 0 ? "" : ", errno \(number)"
+        let system = number == 0 ? "" : ": \(String(cString: strerror(number)))"
         return StoreError(
-            Self.kind(of: code), path: path, operation: operation,
+            Self.kind(of: code, system: number), path: path, operation: operation,
             detail: "\(detail), SQLite code \(code)\(system)")
     }
 
     /// What a result code of SQLite, extended or not, means.
-    static func kind(of code: Int32) -> StoreError.Kind {
-        switch code & 0xFF {
+    ///
+    /// - Parameter number: the `errno` of what failed; 0: nothing did, or it is not known.
+    static func kind(of code: Int32, system number: Int32 = 0) -> StoreError.Kind {
+        // The index of the log is made by other calls than writes, which SQLite tells apart.
+        if code & 0xFF == SQLITE_IOERR, [ENOSPC, EDQUOT].contains(number) { return .diskFull }
+        return switch code & 0xFF {
         case SQLITE_FULL: .diskFull
         case SQLITE_READONLY, SQLITE_PERM: .readOnly
         case SQLITE_CANTOPEN, SQLITE_AUTH: .cannotOpen

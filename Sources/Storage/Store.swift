@@ -89,10 +89,11 @@ public final class Store: CallStore {
         stored.core.lastCall = try calls.lastLive()
         stored.core.keys = try keys.marks(after: now + -limits.keyLifetime)
         stored.timers = try plugins.timers()
-        let newest = try mark("newest")
+        let newest = try mark("newest", most: Self.newestMost)
         stored.newestMoment = newest > 0 ? Moment(newest) : nil
-        stored.endedCleanly = try mark("clean") == 1
-        highestJob = max(try mark("job"), JobID.last(before: term.epoch)?.value ?? 0)
+        stored.endedCleanly = try mark("clean", most: 1) == 1
+        highestJob = max(
+            try mark("job", most: Self.jobMost), JobID.last(before: term.epoch)?.value ?? 0)
         stored.lastJob = highestJob > 0 ? JobID(highestJob) : nil
         try connection.execute(
             "UPDATE mark SET value = 0 WHERE name = 'clean'", for: "marking the start")
@@ -101,9 +102,22 @@ public final class Store: CallStore {
         return stored
     }
 
-    private func mark(_ name: String) throws(StoreError) -> Int64 {
-        try connection.integer(
-            "SELECT value FROM mark WHERE name = '\(name)'", for: "reading a mark") ?? 0
+    /// No clock shows a later moment: calls have names with 48 bits of it.
+    private static let newestMost: Int64 = 1 << 48
+    /// A server counts on from it for as long as it lives.
+    private static let jobMost = Int64.max / 2
+
+    /// - Throws: `corrupt` for a number that nobody has written.
+    private func mark(_ name: String, most: Int64) throws(StoreError) -> Int64 {
+        let value =
+            try connection.integer(
+                "SELECT value FROM mark WHERE name = '\(name)'", for: "reading a mark") ?? 0
+        guard value <= most else {
+            throw StoreError(
+                .corrupt, path: connection.path, operation: "reading a mark",
+                detail: "'\(name)' is \(value)")
+        }
+        return value
     }
 
     @discardableResult

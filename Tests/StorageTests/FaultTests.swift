@@ -1,6 +1,7 @@
 // Full, read-only and failing disks: a failed commit is whole or absent, and the store recovers.
 
 import CallModel
+import Glibc
 import StoreContract
 import TestSupport
 import Testing
@@ -290,6 +291,14 @@ import Testing
             #expect(((try? result.get()) == nil) == fails, "\(mode)")
             faults.disarm()
         }
+    }
+
+    /// SQLite calls it a failure of the disk where it is the index of the log that has no room.
+    @Test func aFullDiskIsFullWhateverFindsIt() {
+        let noIndex: Int32 = 4_874  // SQLITE_IOERR_SHMSIZE
+        #expect(DatabaseConnection.kind(of: noIndex, system: ENOSPC) == .diskFull)
+        #expect(DatabaseConnection.kind(of: noIndex, system: EDQUOT) == .diskFull)
+        #expect(DatabaseConnection.kind(of: noIndex, system: EIO) == .inputOutput)
     }
 
     @Test func messagesSayWhatAndWhereAndWhatToDo() {

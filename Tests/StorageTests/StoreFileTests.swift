@@ -221,6 +221,28 @@ import Testing
         #expect(disk.read() == poem)
     }
 
+    /// The clock of calls, or the numbers of jobs, would run over.
+    @Test(arguments: ["newest", "job", "clean"])
+    func aMarkThatNobodyCanHaveWrittenIsDamage(name: String) throws {
+        let disk = Disk()
+        try disk.with { _ = try $0.restore(at: start) }
+        try disk.execute("UPDATE mark SET value = \(Int64.max) WHERE name = '\(name)'")
+        let error = refusal(disk)
+        #expect(error?.kind == .corrupt)
+        #expect(error?.description.contains("'\(name)' is \(Int64.max)") == true)
+    }
+
+    /// Whoever opens it to read would wait for somebody who writes.
+    @Test func aPipeInItsPlaceIsRefusedAtOnce() throws {
+        let folder = TemporaryFolder()
+        try StateDirectory.make(at: folder.state)
+        #expect(mkfifo(StateDirectory.database(in: folder.state), 0o600) == 0)
+        let error = #expect(throws: StoreError.self) {
+            _ = try StoreExamination.check(folder.state)
+        }
+        #expect(error?.kind == .foreign)
+    }
+
     @Test func aNewerStoreIsRefusedWithWhatToDo() throws {
         let disk = Disk()
         try disk.with { _ = try $0.restore(at: start) }
