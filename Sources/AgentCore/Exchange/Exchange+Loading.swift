@@ -71,6 +71,8 @@ extension Exchange {
             shell.log(.error, "a live call cannot be read", ("error", "\(error)"))
         }
         guard let (loaded, more) = loader?.take(found, to: query) else { return }
+        // The store looks for the next ones meanwhile.
+        loadMore()
         let calls = shows(.lostPage) ? [] : loaded
         if !calls.isEmpty || !more {
             sort(switchboard.handle(.loaded(calls, more: more), at: now()))
