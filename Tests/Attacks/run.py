@@ -12,6 +12,7 @@ from stage import OTHER_CORE, Outsider, Stage
 
 RUNS = (1, 3, 7)  # so many, and if they are not as they should be so many
 FULL_RUNS = (3, 7)
+AGAIN_MOST = 3  # so many failed attacks are played again at the end; more have another cause
 
 
 def runs_of(entry, outsider, full):
@@ -77,8 +78,14 @@ def main():
     outsider = Outsider()
     begin = time.monotonic()
     wrong = {entry.name: play(entry, outsider, asked.full) for entry in chosen}
-    outsider.close()
     failed = {name: lines for name, lines in wrong.items() if lines}
+    # All runs of an attack are within some seconds, and a machine may be slow for longer.
+    if not asked.names and len(failed) <= AGAIN_MOST:
+        for name in failed:
+            print(f"again, a while later: {name}", flush=True)
+            failed[name] = play(attacks[name], outsider, asked.full)
+    outsider.close()
+    failed = {name: lines for name, lines in failed.items() if lines}
     for name, lines in failed.items():  # again, where whoever reads only an end looks
         print(f"FAILED: {name}: " + "; ".join(lines))
     print(f"{len(chosen) - len(failed)} attacks hold, {len(failed)} failed, in "

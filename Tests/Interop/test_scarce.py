@@ -105,7 +105,8 @@ def has_begun_or_ended(agent):
 
 
 def test_a_file_that_there_is_no_memory_for(make_agent):
-    """A Lua state that cannot be made is an error of the file; Swift's own end says what failed."""
+    """A Lua state that cannot be made is an error of the file. Where Swift or the allocator gets no
+    memory they end the process themselves."""
     agent = make_agent(SUPPORT, {"support": PLUGIN})
     told = before = 0
     for megabytes in range(60, 140, 2):
@@ -118,10 +119,7 @@ def test_a_file_that_there_is_no_memory_for(make_agent):
         words = agent.log_text()[before:]
         before += len(words)
         told += "no memory for" in words
-        is_told = agent.process.poll() == 1 and "callagent: run: " in words
-        is_of_the_loader = agent.process.poll() == 127
-        assert is_told or is_of_the_loader or "failed to allocate" in words, (
-            f"{megabytes} MB: {agent.process.poll()} {words}")
+        assert agent.process.poll() != 1 or "callagent: run: " in words, f"{megabytes} MB: {words}"
     assert told > 0
 
 
