@@ -50,8 +50,8 @@ public final class EventLoop: @unchecked Sendable {
         idle = .allocate(capacity: 1)
         self.options = options
         readBuffer = .allocate(byteCount: options.readBufferBytes, alignment: 16)
-        let means = cuv_may_make_loop()
-        let code = means < 0 ? means : uv_loop_init(uv)
+        let obstacle = cuv_may_make_loop()
+        let code = obstacle < 0 ? obstacle : uv_loop_init(uv)
         guard code >= 0 else {
             isClosed = true
             throw EventLoopError(code: code, doing: "making", "an event loop")

@@ -9,7 +9,7 @@ owner's behind it are two lines. PostgreSQL writes through to the disk. Then wit
 for the way through a front end. With --snapshot a transaction of somebody else stays open for so
 long, under load, and the fence is measured before and after.
 
-Prints the lines of LOAD, and then lines of the table of all promises (see run.sh).
+Prints the lines of LOAD, and then rows for the table of all promises (see `take_rows` in run.sh).
 """
 
 import argparse
@@ -143,32 +143,27 @@ class Rig:
         return before, after
 
 
-def row(what, value, unit, most, how=""):
-    verdict = "kept" if value <= most else f"missed by {value - most:.4g}{unit}"
-    print(f"| {what} | {value:.2f}{unit} | {most}{unit}{how and f' ({how})'} |"
-          f" {value / most:.2f} | {verdict} |")
-
-
 def tell(rig, fences):
     owner, single = rig.median("owner"), rig.median("sqlite")
     print("promises")
-    row(f"an owner's processor time for a refused invitation ({rig.spread('owner')} µs), beside a"
-        f" single durable server ({single:.1f}, {rig.spread('sqlite')} µs)", owner / single, " ×",
-        1.2)
-    row(f"PostgreSQL's for it ({rig.spread('database')})", rig.median("database"), " µs", 45)
-    print(f"| a front end's for it | {rig.median('front'):.1f} µs ({rig.spread('front')}) | |"
-          f" {rig.median('front') / single:.2f} × a single server |")
-    print(f"| the owner's behind that front end | {rig.median('behind'):.1f} µs"
-          f" ({rig.spread('behind')}) | | {rig.median('behind') / owner:.2f} × without it |")
-    print(f"| refused invitations a second: single, owner, through a front end |"
-          f" {rig.median('sqlite', 'per_s'):.0f}, {rig.median('owner', 'per_s'):.0f},"
-          f" {rig.median('front', 'per_s'):.0f} | | all servers on one processor |")
+    print(f"promise|an owner's processor time for a refused invitation ({rig.spread('owner')} µs),"
+          f" beside a single durable server ({single:.1f}, {rig.spread('sqlite')} µs)|"
+          f"{owner / single:.2f}| ×|1.2|")
+    print(f"promise|PostgreSQL's for it ({rig.spread('database')})|{rig.median('database'):.2f}|"
+          f" µs|45|")
+    print(f"figure|a front end's for it|{rig.median('front'):.1f} µs ({rig.spread('front')})|"
+          f"{rig.median('front') / single:.2f} × a single server")
+    print(f"figure|the owner's behind that front end|{rig.median('behind'):.1f} µs"
+          f" ({rig.spread('behind')})|{rig.median('behind') / owner:.2f} × without it")
+    print(f"figure|refused invitations a second: single, owner, through a front end|"
+          f"{rig.median('sqlite', 'per_s'):.0f}, {rig.median('owner', 'per_s'):.0f},"
+          f" {rig.median('front', 'per_s'):.0f}|all servers on one processor")
     way = rig.median("front-one", "p50_us") - rig.median("owner-one", "p50_us")
-    row(f"p50 through a front end, more than at the owner"
-        f" ({rig.median('owner-one', 'p50_us'):.0f} µs), one connection", way, " µs", 150)
+    print(f"promise|p50 through a front end, more than at the owner"
+          f" ({rig.median('owner-one', 'p50_us'):.0f} µs), one connection|{way:.2f}| µs|150|")
     if fences:
-        row(f"the fence after {rig.asked.snapshot} s beside an open snapshot, beside before"
-            f" ({fences[0]:.0f} µs)", fences[1] / fences[0], " ×", 1.2)
+        print(f"promise|the fence after {rig.asked.snapshot} s beside an open snapshot, beside"
+              f" before ({fences[0]:.0f} µs)|{fences[1] / fences[0]:.2f}| ×|1.2|")
 
 
 def main():

@@ -4,8 +4,8 @@ usage: restart.py CALLS CALLAGENT LOAD
 
 Fills the store with so many accepted calls of two, kills the server, starts it, and asks from the
 first moment on: until a new invitation is answered (a plugin refuses it), and until all calls are
-there again, each with its deadlines. Prints what was measured, and lines of the table of all
-promises (see run.sh).
+there again, each with its deadlines. Prints what was measured, and rows for the table of all
+promises (see `take_rows` in run.sh).
 """
 
 import os
@@ -35,11 +35,11 @@ def answers(agent):
 
 
 def row(what, seconds, most, calls):
-    """Promised for a million calls."""
-    verdict = "kept" if seconds <= most else f"missed by {seconds - most:.1f} s"
-    if calls != MILLION:
-        verdict = "promised for a million"
-    print(f"| {what} | {seconds:.2f} s | {most} s | {seconds / most:.2f} | {verdict} |")
+    """Promised is it for a million calls."""
+    if calls == MILLION:
+        print(f"promise|{what}|{seconds:.2f}| s|{most}|")
+    else:
+        print(f"figure|{what}|{seconds:.2f} s|")
 
 
 def main():

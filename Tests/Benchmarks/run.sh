@@ -16,11 +16,10 @@
 #   cluster  an owner with PostgreSQL and a front end, beside a single durable server
 #
 # Settings: ROUNDS=7 WINDOW=2 (seconds) CONNECTIONS=64 LIVE="1000 200000" IDLE=10000
-# RESTART=1000000 PEERS=DIR
-# CALLAGENT=FILE (instead of building one) BEFORE=FILE (another one, such as that of an earlier
-# commit: `refuse` measures it in the same rounds) SNAPSHOT=0 (seconds that `cluster` goes on beside
-# an open transaction of somebody else) PRIORITY="" (such as "chrt -r 10": the beginning
-# of the commands of servers and generator, for a machine that others use)
+# RESTART=1000000 PEERS=DIR CALLAGENT=FILE (instead of building one) BEFORE=FILE (another one, such
+# as that of an earlier commit: `refuse` measures it in the same rounds) SNAPSHOT=0 (seconds that
+# `cluster` goes on beside an open transaction of somebody else) PRIORITY="" (such as "chrt -r 10":
+# the beginning of the commands of servers and generator, for a machine that others use)
 #
 # Processor time is that of all threads of the server, from the kernel's scheduler. Servers that are
 # compared run side by side and are loaded in turns, so that a machine that grows slow does so for
@@ -191,6 +190,15 @@ promise() {
 
 # figure WHAT VALUE [RATIO]: a row of the last table that promises nothing.
 figure() { printf '| %s | %s | | %s | |\n' "$1" "$2" "${3-}" >>"$work/promises"; }
+
+# take_rows FILE: the rows that a script printed behind `promises`, as calls of these two whose
+# words stand between |.
+take_rows() {
+    sed '1,/^promises$/d' "$1" >"$1.rows"
+    while IFS='|' read -r kind what value first second; do
+        "$kind" "$what" "$value" "$first" "${second%|}"
+    done <"$1.rows"
+}
 
 table() {
     echo "| what | µs of server CPU | least–most | per second | p50 / p99 / max µs | others used |"
@@ -382,7 +390,7 @@ restart() {
         >"$work/restart.txt"
     sed '/^promises$/,$d' "$work/restart.txt"
     echo
-    sed '1,/^promises$/d' "$work/restart.txt" >>"$work/promises"
+    take_rows "$work/restart.txt"
 }
 
 cluster() {
@@ -393,7 +401,7 @@ cluster() {
     $on_server "$(python)" "$here/cluster.py" --rounds "$ROUNDS" --window "$WINDOW" \
         --connections "$CONNECTIONS" --snapshot "$SNAPSHOT" "$CALLAGENT" "$work/load" >"$results"
     table sqlite owner database front behind owner-one front-one
-    sed '1,/^promises$/d' "$results" >>"$work/promises"
+    take_rows "$results"
 }
 
 [ $# -gt 0 ] || set -- refuse wire live idle core restart peers cluster

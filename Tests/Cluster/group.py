@@ -109,12 +109,12 @@ class Group:
         if took > most:
             self.slow.append(f"{what}: {took:.2f} s, {most} allowed")
 
-    def strike(self, kind, times, hows=()):
-        """One nemesis again and again, with a little peace between; `hows` in turn, if any."""
+    def strike(self, kind, times, choices=()):
+        """One nemesis again and again, with a little peace between; `choices` in turn, if any."""
         made = kind(self.servers, self.load, self.dice)
         for number in range(times):
             time.sleep(self.dice.uniform(0.2, 1))
-            fault = made.strike(hows[number % len(hows)] if hows else None)
+            fault = made.strike(choices[number % len(choices)] if choices else None)
             since = fault.get("since", fault["t"])
             wait_for("an acknowledgement", lambda at=since: self.load.newest >= at)
         return made.struck

@@ -22,12 +22,12 @@ class Nemesis:
     def victim(self):
         return self.servers.owner()
 
-    def strike(self, how=None):
-        """`how`: for so many seconds, or what else the kind of fault takes."""
+    def strike(self, choice=None):
+        """`choice`: for so many seconds, or what else the kind of fault takes."""
         node = self.victim()
         fault = self.history.add("fault", name=self.name, node=node.folder.name)
         self.struck.append(fault)
-        self.harm(node, fault, how)
+        self.harm(node, fault, choice)
         self.servers.ready()
         self.history.add("healed", name=self.name, node=node.folder.name)
         return fault

@@ -178,16 +178,20 @@ import Testing
         #expect(found.sorted() == ["at", "every", "every", "timer"])
     }
 
+    /// What came of the tests of a plugin.
+    private func results(of text: String) throws -> [PluginTestResult] {
+        let file = SourceFile(name: "p.lua", text: Array(text.utf8))
+        let source = PluginSource(name: "p", main: file)
+        return try PluginTest.run(source, setting: PluginSetting()).results
+    }
+
     /// What `t.expect` says of a decision about a call that rings for ten minutes.
     private func judged(_ decision: String, as expected: String) throws -> String {
         let text = """
             on.invite(function(call) return \(decision) end)
             test("it", function(t) t.expect(t.invite { timeout = "10m" }, \(expected)) end)
             """
-        let file = SourceFile(name: "p.lua", text: Array(text.utf8))
-        let source = PluginSource(name: "p", main: file)
-        let result = try PluginTest.run(source, setting: PluginSetting()).results.first
-        return result?.problem?.text ?? "passed"
+        return try results(of: text).first?.problem?.text ?? "passed"
     }
 
     @Test(arguments: [
@@ -258,10 +262,7 @@ import Testing
               t.expect(t.join {}, refuse "seen")
             end)
             """
-        let file = SourceFile(name: "p.lua", text: Array(text.utf8))
-        let source = PluginSource(name: "p", main: file)
-        let results = try PluginTest.run(source, setting: PluginSetting()).results
-        #expect(results.map { $0.problem?.description } == [nil])
+        #expect(try results(of: text).map { $0.problem?.description } == [nil])
     }
 
     /// Each event has user objects of its own; what they stand for is what counts.
@@ -283,10 +284,7 @@ import Testing
               t.equal(t.logs(), { "true true", "true true", "true false" })
             end)
             """
-        let file = SourceFile(name: "p.lua", text: Array(text.utf8))
-        let source = PluginSource(name: "p", main: file)
-        let results = try PluginTest.run(source, setting: PluginSetting()).results
-        #expect(results.map { $0.problem?.description } == [nil])
+        #expect(try results(of: text).map { $0.problem?.description } == [nil])
     }
 
     /// `t.dial` shows a handler the call that `t.invite`, and so a server, shows it.
@@ -307,9 +305,6 @@ import Testing
               t.equal(t.logs(), { seen, seen })
             end)
             """
-        let file = SourceFile(name: "p.lua", text: Array(text.utf8))
-        let source = PluginSource(name: "p", main: file)
-        let results = try PluginTest.run(source, setting: PluginSetting()).results
-        #expect(results.map { $0.problem?.description } == [nil])
+        #expect(try results(of: text).map { $0.problem?.description } == [nil])
     }
 }

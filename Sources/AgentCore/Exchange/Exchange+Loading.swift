@@ -58,7 +58,7 @@ extension Exchange {
     }
 
     func loadMore() {
-        // One page after the other is stored, where anything of it is.
+        // Where anything of a page is to be stored, at most the next one is asked for before.
         for query in loader?.takeQueries(withPage: !queue.isOpen) ?? [] {
             find(.liveCalls(query), for: .live(query))
         }

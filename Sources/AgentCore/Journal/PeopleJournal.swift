@@ -50,11 +50,12 @@ public struct PeopleJournal {
 
     /// Nothing is known of `user` any more.
     mutating func forget(_ user: UserID) {
-        refusals = (refusals[oldestRefusal...] + refusals[..<oldestRefusal]).filter {
+        refusals = Self.inOrder(refusals, oldestRefusal).filter {
             $0.caller != user && !$0.invitees.contains(user)
         }
-        connections = (connections[oldestConnection...] + connections[..<oldestConnection])
-            .filter { $0.address.user != user }
+        connections = Self.inOrder(connections, oldestConnection).filter {
+            $0.address.user != user
+        }
         (oldestRefusal, oldestConnection) = (0, 0)
     }
 
@@ -64,24 +65,27 @@ public struct PeopleJournal {
         oldest = (oldest + 1) % most
     }
 
+    /// The entries of a list whose oldest one stands at `oldest`, the oldest first.
+    private static func inOrder<Entry>(_ list: [Entry], _ oldest: Int) -> ArraySlice<Entry> {
+        list[oldest...] + list[..<oldest]
+    }
+
     /// The refused invitations of `user` since a moment, the oldest first.
     public func refused(inviting user: UserID, since: Moment) -> [Refused] {
-        (refusals[oldestRefusal...] + refusals[..<oldestRefusal]).filter {
+        Self.inOrder(refusals, oldestRefusal).filter {
             $0.at >= since && $0.invitees.contains(user)
         }
     }
 
     /// What `user` wanted to begin since a moment and was refused, the oldest first.
     public func refused(by user: UserID, since: Moment) -> [Refused] {
-        (refusals[oldestRefusal...] + refusals[..<oldestRefusal]).filter {
+        Self.inOrder(refusals, oldestRefusal).filter {
             $0.at >= since && $0.caller == user
         }
     }
 
     /// The comings and goings of the devices of `user`, the oldest first.
     public func connections(of user: UserID) -> [Connection] {
-        (connections[oldestConnection...] + connections[..<oldestConnection]).filter {
-            $0.address.user == user
-        }
+        Self.inOrder(connections, oldestConnection).filter { $0.address.user == user }
     }
 }

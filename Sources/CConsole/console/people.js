@@ -144,7 +144,8 @@ function whyNot(answer) {
     callLink(one.call_id)));
   const refused = answer.refused.map((one) => h("li", {}, moment(one.at), " ", userLink(one.caller),
     " could not call: ", h("strong", { class: "bad" }, `${one.code}, ${one.text}`)));
-  const tried = answer.tried.map((one) => h("li", {}, moment(one.at), " could not call ",
+  // An owner of the version before does not tell of these.
+  const tried = (answer.tried ?? []).map((one) => h("li", {}, moment(one.at), " could not call ",
     one.invitees.join(", "), ": ", h("strong", { class: "bad" }, `${one.code}, ${one.text}`)));
   const lines = answer.connections.slice(-20).map((one) => h("li", {}, moment(one.at), " ",
     `${one.device} ${one.state}`, one.why ? ` (${one.why})` : ""));
