@@ -86,11 +86,16 @@ extension Doctor {
         guard let path = realpath(folder, nil) else { return }
         defer { free(path) }
         let place = String(cString: path) + "/"
-        let lines = (Files.read("/proc/self/mounts") ?? []).split(separator: 0x0A)
-        let mounts = lines.map { String(decoding: $0, as: UTF8.self).split(separator: " ") }
-            .filter { $0.count > 2 && place.hasPrefix($0[1] == "/" ? "/" : "\($0[1])/") }
-        guard let kind = mounts.max(by: { $0[1].count < $1[1].count })?[2],
-            ["nfs", "nfs4", "cifs", "smb3", "ceph", "fuse.sshfs"].contains(kind)
+        var kind = ""
+        var longest = 0
+        for line in (Files.read("/proc/self/mounts") ?? []).split(separator: 0x0A) {
+            let words = String(decoding: line, as: UTF8.self).split(separator: " ")
+            guard words.count > 2, words[1].utf8.count >= longest else { continue }
+            let mount: String = words[1] == "/" ? "/" : words[1] + "/"
+            guard place.hasPrefix(mount) else { continue }
+            (kind, longest) = (String(words[2]), words[1].utf8.count)
+        }
+        guard ["nfs", "nfs4", "cifs", "smb3", "ceph", "fuse.sshfs"].contains(kind)
         else { return }
         note(
             .warning(
