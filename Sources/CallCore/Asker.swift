@@ -4,10 +4,10 @@ import CallModel
 
 /// An operation on its way and who asks for it: a user with a device, or a policy for an account.
 /// An object that never changes, because copying a struct of this size at every step is slow.
-package final class Asker: Sendable {
+final class Asker: Sendable {
     /// Nil: the switchboard itself, carrying out a policy's decision.
     let id: RequestID?
-    package let user: UserID
+    let user: UserID
     let device: DeviceID?
     let plugin: String?
     let key: IdempotencyKey?

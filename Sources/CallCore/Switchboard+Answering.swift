@@ -4,8 +4,6 @@ import Collections
 import CallModel
 
 extension Switchboard {
-    // MARK: call.ringing
-
     mutating func ringing(_ asker: Asker, _ id: CallID) throws(Refusal) {
         let place = try locate(asker, id)
         let state = self[place].state

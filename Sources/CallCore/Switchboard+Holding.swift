@@ -52,8 +52,6 @@ struct HeldPlace: Sendable {
 }
 
 extension Switchboard {
-    // MARK: Holding
-
     /// Makes the call of a checked invitation, at once or when the policies have answered.
     mutating func hold(
         _ asker: Asker, _ invitation: Invitation, _ selection: Selection

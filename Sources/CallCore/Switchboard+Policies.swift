@@ -4,8 +4,6 @@ import Collections
 import CallModel
 
 extension Switchboard {
-    // MARK: Asking
-
     /// When a question about an invitation must be answered: at most a quarter of the ring time
     /// goes to the policies, so that the devices have the rest.
     func decideBy(_ deadline: Moment?, in call: Call) -> Moment {

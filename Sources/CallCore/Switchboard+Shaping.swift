@@ -8,7 +8,7 @@ import Collections
 import CallModel
 
 /// An operation that waits for a policy.
-package struct StagedOperation: Sendable {
+struct StagedOperation: Sendable {
     /// What is asked next; the order is that of F64.
     enum Step: Int {
         case incomingData, permission, outgoingData, done
@@ -16,8 +16,8 @@ package struct StagedOperation: Sendable {
         var next: Step { Step(rawValue: rawValue + 1) ?? .done }
     }
 
-    package let asker: Asker
-    package var operation: Operation
+    let asker: Asker
+    var operation: Operation
     var shaping = Shaping()
     var step = Step.incomingData
     /// Outgoing texts that the policies were asked about: each is shaped once.
@@ -71,6 +71,12 @@ extension Switchboard {
         isTrial = true
         defer { isTrial = false }
         try perform(asker)
+    }
+
+    /// The operation that `input` refuses in the name of a plugin, and whose it is.
+    public func refused(by input: Input) -> (user: UserID, operation: Operation)? {
+        guard case .answered(let id, .refuse) = input else { return nil }
+        return staged[id].map { ($0.asker.user, $0.operation) }
     }
 
     /// Whether an operation of `user` for `call` is being shaped.

@@ -28,7 +28,7 @@ public struct Switchboard: Sendable {
     /// Requests about a call that the store is asked for.
     var recalls: [CallID: [Asker]] = [:]
     /// Operations that a policy shapes before they happen.
-    package var staged: [QuestionID: StagedOperation] = [:]
+    var staged: [QuestionID: StagedOperation] = [:]
     /// Requests behind a staged operation of the same user and call.
     var waiting: [ParticipantKey: [Asker]] = [:]
     /// `call.token` requests that wait for the policies.

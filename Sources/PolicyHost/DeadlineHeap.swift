@@ -31,26 +31,20 @@ public struct DeadlineHeap<Item> {
         let entry = Entry(at: moment, order: nextOrder, item: item)
         nextOrder += 1
         entries.append(entry)
-        rise(entry, from: entries.count - 1)
+        rise(entry)
     }
 
     /// Removes and returns the earliest item that is due at `now`.
     @inlinable public mutating func popDue(at now: Moment) -> Item? {
         guard let first = entries.first, first.at <= now else { return nil }
-        remove(at: 0)
+        let last = entries.removeLast()
+        if !entries.isEmpty { sink(last) }
         return first.item
     }
 
-    /// Removes everything equal to `item`; costs a pass over the heap.
-    mutating func remove(_ item: Item) where Item: Equatable {
-        while let place = entries.firstIndex(where: { $0.item == item }) { remove(at: place) }
-    }
-
-    /// The last entry takes the place of the one that goes, and moves to where it belongs.
-    @inlinable mutating func remove(at place: Int) {
-        let entry = entries.removeLast()
-        guard place < entries.count else { return }
-        var place = place
+    /// Puts `entry` at the first place, which is free, or further down.
+    @inlinable mutating func sink(_ entry: Entry) {
+        var place = 0
         while true {
             var least = 2 * place + 1
             guard least < entries.count else { break }
@@ -59,12 +53,12 @@ public struct DeadlineHeap<Item> {
             entries[place] = entries[least]
             place = least
         }
-        rise(entry, from: place)
+        entries[place] = entry
     }
 
-    /// Puts `entry` at `place`, which is free, or nearer to the first one.
-    @inlinable mutating func rise(_ entry: Entry, from place: Int) {
-        var place = place
+    /// Puts `entry` at the last place, which is free, or nearer to the first one.
+    @inlinable mutating func rise(_ entry: Entry) {
+        var place = entries.count - 1
         while place > 0, entry.isBefore(entries[(place - 1) / 2]) {
             entries[place] = entries[(place - 1) / 2]
             place = (place - 1) / 2

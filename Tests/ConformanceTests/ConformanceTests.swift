@@ -21,7 +21,7 @@ struct ScenarioFile: Sendable, CustomTestStringConvertible {
     }()
 }
 
-@Suite(.serialized) struct ConformanceTests {
+@Suite struct ConformanceTests {
     /// Scenarios that the server over sockets cannot play, and why.
     static let leftOut: [String: String] = [:]
 

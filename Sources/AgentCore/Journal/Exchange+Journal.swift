@@ -83,14 +83,6 @@ extension Exchange {
     }
 }
 
-extension Switchboard {
-    /// The operation that `input` refuses in the name of a plugin, and whose it is.
-    func refused(by input: Input) -> (user: UserID, operation: Operation)? {
-        guard case .answered(let id, .refuse) = input else { return nil }
-        return staged[id].map { ($0.asker.user, $0.operation) }
-    }
-}
-
 extension Input {
     /// Whose doing it is, for a journal.
     var actor: (name: String, device: String?) {
