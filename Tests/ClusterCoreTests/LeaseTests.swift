@@ -228,7 +228,7 @@ import Testing
 }
 
 @Suite struct LeaseWorldTests {
-    private static let all = LeaseWorld.Weather(
+    fileprivate static let all = LeaseWorld.Weather(
         pauses: true, kills: true, outages: true, losses: true, handOvers: true, failures: true)
     private static let weathers: [LeaseWorld.Weather] = [
         LeaseWorld.Weather(), LeaseWorld.Weather(pauses: true), LeaseWorld.Weather(kills: true),
@@ -266,12 +266,28 @@ import Testing
     @Test(arguments: LeaseFault.allCases)
     func everyPlantedFaultIsFound(fault: LeaseFault) {
         let isFound = (1...40 as ClosedRange<UInt64>).contains { seed in
-            Self.weathers.contains { weather in
-                var world = LeaseWorld(seed: seed, weather, fault: fault)
-                world.run(for: 120_000)
-                return !world.findings.isEmpty
-            }
+            var world = LeaseWorld(seed: seed, fault.weather, fault: fault)
+            world.run(for: 120_000)
+            return !world.findings.isEmpty
         }
         #expect(isFound, "\(fault)")
+    }
+}
+
+extension LeaseFault {
+    /// Where it shows; in peace and in other weather most faults harm nobody.
+    fileprivate var weather: LeaseWorld.Weather {
+        switch self {
+        case .leaseOverlooked: .init()
+        case .beatCountsFromItsEnd, .neverSilent: .init(pauses: true)
+        case .readsNotCounted, .failuresOverlooked: .init(outages: true)
+        case .successorOverlooked, .speaksWhileGivingUp: .init(handOvers: true)
+        case .epochKept: .init(failures: true)
+        case .unknownTakeoverBelieved, .otherOwnerOverlooked: LeaseWorldTests.all
+        case .outnumberedOverlooked: .init(holes: true)
+        case .lonelinessOverlooked: .init(kills: true, holes: true)
+        case .outnumberedAtOnce:
+            .init(pauses: true, outages: true, losses: true, handOvers: true, holes: true)
+        }
     }
 }

@@ -172,11 +172,12 @@ final class LineFiles: @unchecked Sendable {
     /// Deletes older files whose last line is older than `retention`.
     func removeOld() {
         guard let retention else { return }
-        let oldest = Clock.wallMilliseconds() - retention
+        // In seconds: the time of a file may be any number, and a product of it too much.
+        let oldest = Int((Clock.wallMilliseconds() - retention) / 1_000)
         for number in 1..<max(2, limits.files) {
             var status = stat()
             guard stat("\(path).\(number)", &status) == 0 else { continue }
-            if Int64(status.st_mtim.tv_sec) * 1_000 < oldest { unlink("\(path).\(number)") }
+            if status.st_mtim.tv_sec < oldest { unlink("\(path).\(number)") }
         }
     }
 }

@@ -23,7 +23,8 @@ public enum JournalFiles {
     private static func mayHave(_ id: CallID, _ file: String) -> Bool {
         var status = stat()
         guard stat(file, &status) == 0 else { return true }
-        return Int64(status.st_mtim.tv_sec) * 1_000 + 3_600_000 > id.createdAt.milliseconds
+        // In seconds: the time of a file may be any number, and a product of it too much.
+        return status.st_mtim.tv_sec > Int(id.createdAt.milliseconds / 1_000) - 3_600
     }
 
     /// A line without somebody; nil: it cannot be read, and may name him.
