@@ -427,6 +427,7 @@ public final class Agent {
             try SignalWatcher(for: .hangup, on: loop) { [unowned self] in
                 reloader?.carryOut(.reload(given: nil)) { _ in }
             })
+        signals += try SignalWatcher.ignoring(on: loop, log: log)
     }
 
     /// Applies all settings that need no restart.
@@ -513,4 +514,20 @@ public final class Agent {
 
     /// How long plugins have for `on.stop`, in milliseconds.
     private static let stopTime: Int64 = 500
+}
+
+extension SignalWatcher {
+    /// Watchers that say of each signal without a meaning here that it did nothing.
+    static func ignoring(on loop: EventLoop, log: Log) throws(EventLoopError) -> [SignalWatcher] {
+        var watchers: [SignalWatcher] = []
+        for signal in Signal.meaningless {
+            watchers.append(
+                try SignalWatcher(for: signal, on: loop) {
+                    log.info(
+                        "this signal does nothing: SIGHUP reloads, SIGTERM ends the process",
+                        ("signal", signal.name))
+                })
+        }
+        return watchers
+    }
 }

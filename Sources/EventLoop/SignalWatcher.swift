@@ -17,6 +17,25 @@ public final class SignalWatcher: LoopHandle {
         case interrupt = 2
         /// SIGHUP: read the configuration again.
         case hangup = 1
+        /// SIGUSR1: nothing. Other programs open their logs anew or show figures, and whoever sends
+        /// it by habit must not end this one, as the system would.
+        case user1 = 10
+        /// SIGUSR2: the same.
+        case user2 = 12
+
+        /// How manuals and command lines call it.
+        public var name: String {
+            switch self {
+            case .terminate: "SIGTERM"
+            case .interrupt: "SIGINT"
+            case .hangup: "SIGHUP"
+            case .user1: "SIGUSR1"
+            case .user2: "SIGUSR2"
+            }
+        }
+
+        /// Those that mean nothing to this program.
+        public static let meaningless: [Self] = [.user1, .user2]
     }
 
     private let action: () -> Void

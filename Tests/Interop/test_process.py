@@ -33,6 +33,16 @@ def test_sigterm_tells_the_clients_and_ends_with_0(make_agent):
         socket.create_connection(("127.0.0.1", agent.port), timeout=1)
 
 
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
+def test_a_signal_without_a_meaning_ends_nothing(make_agent, number):
+    agent = make_agent().start()
+    bob = agent.connect("bob")
+    agent.signal(number)
+    agent.logs("this signal does nothing")
+    assert f'"signal":"{number.name}"' in agent.log_text()
+    assert bob.ok("ping") == {} and agent.is_ready()
+
+
 SLOW = """on.invite(function(call) return ring {} end)
 on.participant(function(call)
   local sum = 0

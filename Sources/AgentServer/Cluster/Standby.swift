@@ -236,6 +236,7 @@ private final class Standby {
             try SignalWatcher(for: .hangup, on: loop) { [log] in
                 log.info("standing by: the files are read when this node owns")
             })
+        signals += try SignalWatcher.ignoring(on: loop, log: log)
     }
 
     /// Ends because the operator wants it to; clients have a moment to go.
