@@ -306,6 +306,31 @@ extension Journal {
         }
     }
 
+    @Test func oneCallerWhoIsRefusedAgainAndAgainHidesNobodyElse() {
+        let journal = Journal()
+        let busy = Refusal(.busy, "in a call")
+        func refuse(_ caller: String, at moment: Moment) {
+            let invitation = Invitation(invitees: [UserID("bob")])
+            journal.noteRefused(.invite(invitation), by: UserID(caller), busy, at: moment)
+        }
+        let phone = Address(UserID("bob"), DeviceID("phone"))
+        journal.connection(of: phone, isThere: true, nil, in: [], at: start)
+        refuse("ann", at: start)
+        for number in 1...Int64(PeopleJournal.most) {
+            refuse("eve", at: start + number)
+            journal.connection(
+                of: Address(UserID("eve"), DeviceID("phone")), isThere: true, nil, in: [],
+                at: start + number)
+        }
+        let found = journal.people.refused(inviting: UserID("bob"), since: start)
+        #expect(found.first?.caller == UserID("ann"))
+        #expect(found.count == 1 + PeopleJournal.share)
+        #expect(found.last?.at == start + Int64(PeopleJournal.most))
+        #expect(journal.people.refused(by: UserID("ann"), since: start).count == 1)
+        #expect(journal.people.connections(of: UserID("bob")).count == 1)
+        #expect(journal.people.connections(of: UserID("eve")).count == PeopleJournal.share)
+    }
+
     @Test func whatNobodyMadeLeavesNoJournal() {
         let journal = Journal()
         let phone = Address(UserID("eve"), DeviceID("phone"))

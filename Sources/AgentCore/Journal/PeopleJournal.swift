@@ -1,12 +1,15 @@
 // What happened to people beside their calls.
 
 import CallModel
+import Collections
 
 /// The newest refused invitations, and comings and goings of devices, for who asks why a phone did
 /// not ring.
 public struct PeopleJournal {
     /// Entries of each kind that are kept.
     static let most = 10_000
+    /// Those of one account, which began the invitation or whose device it was.
+    static let share = 100
     /// Users of one refused request that are noted.
     static let inviteesMax = 10
 
@@ -28,10 +31,9 @@ public struct PeopleJournal {
         public let why: String?
     }
 
-    private var refusals: [Refused] = []
-    private var oldestRefusal = 0
-    private var connections: [Connection] = []
-    private var oldestConnection = 0
+    // Whoever floods the server pushes out his own entries only.
+    private var refusals = SharedHistory<UserID, Refused>(most: most, share: share)
+    private var connections = SharedHistory<UserID, Connection>(most: most, share: share)
 
     mutating func refused(
         _ operation: Operation, by user: UserID, _ refusal: Refusal, at now: Moment
@@ -40,52 +42,30 @@ public struct PeopleJournal {
         let entry = Refused(
             at: now, caller: user, invitees: Array(invitees.prefix(Self.inviteesMax)),
             code: refusal.code, message: refusal.message)
-        Self.add(entry, to: &refusals, &oldestRefusal)
+        refusals.append(entry, of: user)
     }
 
     mutating func connection(of address: Address, isThere: Bool, _ why: String?, at now: Moment) {
         let entry = Connection(at: now, address: address, isThere: isThere, why: why)
-        Self.add(entry, to: &connections, &oldestConnection)
+        connections.append(entry, of: address.user)
     }
 
     /// Nothing is known of `user` any more.
     mutating func forget(_ user: UserID) {
-        refusals = Self.inOrder(refusals, oldestRefusal).filter {
-            $0.caller != user && !$0.invitees.contains(user)
-        }
-        connections = Self.inOrder(connections, oldestConnection).filter {
-            $0.address.user != user
-        }
-        (oldestRefusal, oldestConnection) = (0, 0)
-    }
-
-    private static func add<Entry>(_ entry: Entry, to list: inout [Entry], _ oldest: inout Int) {
-        guard list.count == most else { return list.append(entry) }
-        list[oldest] = entry
-        oldest = (oldest + 1) % most
-    }
-
-    /// The entries of a list whose oldest one stands at `oldest`, the oldest first.
-    private static func inOrder<Entry>(_ list: [Entry], _ oldest: Int) -> ArraySlice<Entry> {
-        list[oldest...] + list[..<oldest]
+        refusals.keep { caller, entry in caller != user && !entry.invitees.contains(user) }
+        connections.keep { owner, _ in owner != user }
     }
 
     /// The refused invitations of `user` since a moment, the oldest first.
     public func refused(inviting user: UserID, since: Moment) -> [Refused] {
-        Self.inOrder(refusals, oldestRefusal).filter {
-            $0.at >= since && $0.invitees.contains(user)
-        }
+        refusals.values.filter { $0.at >= since && $0.invitees.contains(user) }
     }
 
     /// What `user` wanted to begin since a moment and was refused, the oldest first.
     public func refused(by user: UserID, since: Moment) -> [Refused] {
-        Self.inOrder(refusals, oldestRefusal).filter {
-            $0.at >= since && $0.caller == user
-        }
+        refusals.values(of: user).filter { $0.at >= since }
     }
 
     /// The comings and goings of the devices of `user`, the oldest first.
-    public func connections(of user: UserID) -> [Connection] {
-        Self.inOrder(connections, oldestConnection).filter { $0.address.user == user }
-    }
+    public func connections(of user: UserID) -> [Connection] { connections.values(of: user) }
 }
