@@ -57,12 +57,23 @@ extension Agent {
         guard let reloader else {
             return done(.failure(.refused("this process has no file to read again")))
         }
-        exchange.find(.generation(named: name)) { answer in
+        exchange.find(.generation(named: name)) { [unowned self] answer in
             guard case .generation(let kept?) = answer else {
-                let which = name.map { "no kept generation \($0)" } ?? "no earlier generation"
-                return done(.failure(.refused(which)))
+                guard let name else { return done(.failure(.refused("no earlier generation"))) }
+                return refuse(unknown: name, done)
             }
             reloader.carryOut(.rollBack(kept), done)
+        }
+    }
+
+    /// Whoever misspelt a generation sees which there are.
+    private func refuse(unknown name: String, _ done: @escaping (Reloader.Outcome) -> Void) {
+        exchange.find(.generations) { answer in
+            var kept = ""
+            if case .generations(let marks) = answer {
+                kept = "; kept are: \(marks.map(\.name).joined(separator: " "))"
+            }
+            done(.failure(.refused("no kept generation '\(name)'\(kept)")))
         }
     }
 

@@ -71,6 +71,11 @@ def test_rolling_back_twice_goes_two_back(bot):
     assert call(agent, "cid")[1] == ("joined", None)
     code, output = agent.tool("rollback")
     assert code == 1 and "no earlier generation" in output, output
+    code, output = agent.tool("rollback", "nonsense")
+    assert code == 1 and "no kept generation 'nonsense'; kept are: " in output, output
+    kept = output.split("kept are: ")[1].split()
+    items = agent.admin("GET", "/admin/v1/generations").body["items"]
+    assert len(kept) == 3 and kept == [item["generation"] for item in items]
     # The files on disk are the last ones, which were rolled back: a start does not take them.
     agent.stop()
     agent.start()
