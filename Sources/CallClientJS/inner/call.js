@@ -12,6 +12,7 @@ export class Call extends Emitter {
   #agent;
   #snapshot;
   #participants;
+  transferredBy;
 
   constructor(agent, snapshot) {
     super();

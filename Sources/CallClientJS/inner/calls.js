@@ -3,6 +3,7 @@
 import { Call, update } from "./call.js";
 import { tell } from "./emitter.js";
 import { after, namesStranger } from "./snapshots.js";
+import { fromWire } from "./words.js";
 
 const PAST_KEPT = 200; // calls that are over and whose late answers are still recognized
 
@@ -36,12 +37,17 @@ export class Calls {
     this.#here.add(id);
   }
 
+  #find({ call_id: id }) {
+    return this.live.get(id) ?? this.#past.get(id);
+  }
+
   /** What an answer, a new session or another tab says of a call. */
   learn(told, message) {
-    const call = this.live.get(told.call_id) ?? this.#past.get(told.call_id);
-    if (!call) return this.#settle(new Call(this.#agent, told), true, message);
-    const isNewer = told.revision > call.snapshot.revision;
-    const isChanged = isNewer && call[update](told);
+    let call = this.#find(told);
+    const isNew = !call;
+    call ??= new Call(this.#agent, told);
+    if (message) call.transferredBy = fromWire(message.data.transfer);
+    const isChanged = isNew || (told.revision > call.revision && call[update](told));
     return isChanged || message ? this.#settle(call, isChanged, message) : call;
   }
 
@@ -59,7 +65,7 @@ export class Calls {
       return this.#changed("missed", new Call(this.#agent, data.call), data.missed);
     }
     if (data.call) return this.learn(data.call, message);
-    const call = this.live.get(data.call_id) ?? this.#past.get(data.call_id);
+    const call = this.#find(data);
     if (!call) return this.#ask(data.call_id);
     // Whoever is new in it has more to him than the event says: the call is read anew.
     const isNews = namesStranger(call.snapshot, message);
@@ -109,31 +115,21 @@ export class Calls {
     const { id } = call;
     const wasLive = this.live.has(id);
     const isNowLive = !call.isEnded;
+    this.#past.delete(id);
     if (isNowLive) {
-      this.#past.delete(id);
       this.live.set(id, call);
     } else {
       this.live.delete(id);
       this.#here.delete(id);
-      this.#remember(call);
+      this.#past.set(id, call);
+      if (this.#past.size > PAST_KEPT) this.#past.delete(this.#past.keys().next().value);
     }
-    this.#leaveTo(call, message);
+    if (message?.event === "call.elsewhere") this.#here.delete(id); // another device has it now
     call[tell](message, isChanged, wasLive && !isNowLive);
     this.#changed("call", call, message);
     this.#acknowledge(call);
     if (isNowLive) this.#announce(call);
     return call;
-  }
-
-  // Another device has it now.
-  #leaveTo(call, message) {
-    if (message?.event === "call.elsewhere") this.#here.delete(call.id);
-  }
-
-  #remember(call) {
-    this.#past.delete(call.id);
-    this.#past.set(call.id, call);
-    if (this.#past.size > PAST_KEPT) this.#past.delete(this.#past.keys().next().value);
   }
 
   #announce(call) {

@@ -78,9 +78,25 @@ assert.equal(told.at(-1), "call.ended");
 assert.ok(told.includes("call.items") && told.includes("call.media_phase"), String(told));
 assert.deepEqual([alice.calls.size, bob.calls.size], [0, 0]);
 
+// Who is to take somebody's place knows whose, and why; who is called as usual knows of none.
+const carol = agentOf("carol");
+await carol.start();
+const first = next(bob, "incoming");
+const handed = await alice.invite(["bob"]);
+assert.equal((await first)[0].transferredBy, undefined);
+await (await first)[0].accept();
+const offered = next(carol, "incoming");
+await (await first)[0].transfer("carol", { extendedData: { why: "for you" } });
+const [offer] = await offered;
+assert.deepEqual(offer.transferredBy, { by: "bob", extendedData: { why: "for you" } });
+await offer.accept();
+assert.deepEqual(offer.transferredBy?.by, "bob");
+await handed.end();
+await carol.stop({ bye: true });
+
 const under = alice.request("call.list");
 await bob.stop({ bye: true });
-assert.equal((await under).calls.length, 1);
+assert.equal((await under).calls.length, 2);
 alice.stop();
 assert.equal(alice.state, "stopped");
 await assert.rejects(alice.request("ping"), StoppedError);
