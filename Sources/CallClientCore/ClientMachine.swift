@@ -57,7 +57,7 @@ public final class ClientMachine: CallOperations {
         case open
         /// The next attempt waits for its time. Then: `connecting`, `stopped`.
         case waiting
-        /// `renew(token:)` must come first. Then: `connecting`, `stopped`.
+        /// `renew(token:)` must come first. Then: `connecting`, `waiting`, `stopped`.
         case awaitingToken
         /// The client does nothing. Then: `connecting`.
         case stopped
@@ -152,10 +152,13 @@ public final class ClientMachine: CallOperations {
     }
 
     /// Goes on with another token: at once if the server asked for one, else from the next
-    /// connection on.
+    /// connection on. Where one after the other is refused, the attempts are spread over time.
     public func renew(token: String) {
         options.token = token
-        if state == .awaitingToken { dial() }
+        guard state == .awaitingToken else { return }
+        guard failures > 1 else { return dial() }
+        state = .waiting
+        setAlarm(after: options.backoff.wait(after: failures, &dice))
     }
 
     /// Ends the connection and stops. The server keeps the session for a while, and counts the user
@@ -248,7 +251,7 @@ public final class ClientMachine: CallOperations {
             let isKnown = loss == .closed(CloseCode.normal.rawValue, "")
             return stop(isKnown ? .loggedOut : .disconnected)
         }
-        switch loss.reaction {
+        switch refusal?.wantsNewToken == true ? .renewToken : loss.reaction {
         case .reconnect:
             detach(to: .waiting)
             let wait = max(options.backoff.wait(after: failures, &dice), refusal?.retryAfter ?? 0)
@@ -256,6 +259,7 @@ public final class ClientMachine: CallOperations {
             setAlarm(after: wait)
             onEvent(.lost(loss, retryAfter: wait))
         case .renewToken:
+            refusal = nil
             detach(to: .awaitingToken)
             onEvent(.tokenNeeded(loss))
         case .stop:

@@ -1,5 +1,6 @@
 // Why a connection ended, and what a client does then.
 
+import CallModel
 import CallWire
 import WebProtocols
 
@@ -65,5 +66,13 @@ extension ConnectionLoss: CustomStringConvertible {
         case .violation(let problem): "the server broke the protocol: \(problem)"
         case .silence: "nothing was heard of the server for too long"
         }
+    }
+}
+
+extension Refusal {
+    /// Whether `hello` was refused for a token that was good once: with another one the client may
+    /// come, whatever the close code says of bad tokens.
+    var wantsNewToken: Bool {
+        code == .unauthenticated && [.code("expired"), .code("revoked")].contains(detail)
     }
 }

@@ -73,6 +73,41 @@ private final class PaperTransport: ClientTransport {
         #expect(answers == [.failure(.unreadable)])
     }
 
+    /// `hello` is refused for its token, with this `detail`.
+    private func refuse(_ detail: JSONValue) {
+        machine.opened()
+        let error: JSONValue = [
+            "code": "unauthenticated", "message": "why", "retryable": false, "detail": detail,
+        ]
+        let id = paper.messages.last?["id"] ?? .null
+        machine.received(JSONValue.object(["re": id, "error": error]).bytes)
+        machine.ended(.closed(CloseCode.forbidden.rawValue, "why"))
+    }
+
+    @Test(arguments: ["expired", "revoked"])
+    func aTokenThatWasGoodOnceIsReplaced(_ code: String) {
+        machine.connect()
+        refuse(["code": .string(code)])
+        #expect(machine.state == .awaitingToken && paper.did == ["dial", "abandon"])
+        machine.renew(token: "dev:alice2")
+        #expect(paper.did.last == "dial" && machine.state == .connecting)
+        // Where that is refused as well, the next one has its time: no two machines with
+        // different clocks may knock without a pause.
+        refuse(["code": .string(code)])
+        machine.renew(token: "dev:alice3")
+        #expect(machine.state == .waiting && paper.did.last == "abandon")
+        wait()
+        #expect(machine.state == .connecting && paper.did.last == "dial")
+        machine.opened()
+        #expect(paper.messages.last?["data"]?["token"] == "dev:alice3")
+    }
+
+    @Test func aTokenThatIsNoneStopsTheClient() {
+        machine.connect()
+        refuse([:])
+        #expect(machine.state == .stopped)
+    }
+
     @Test func silenceIsALossAndTheNextAttemptResumes() throws {
         open()
         paper.now = 20_000

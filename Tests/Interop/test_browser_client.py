@@ -340,17 +340,18 @@ def _payload(text):
     return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
 
 
-def test_a_revoked_token_is_asked_for_anew(make_agent, client):
+def test_a_token_that_was_good_once_is_asked_for_anew(make_agent, client):
+    """Also one that ended, or was revoked, before `hello`."""
     agent = make_agent(KEYS).start()
-    tokens = [token(sub="alice", jti=name) for name in ("a", "b")]
+    old, taken = token(sub="alice", expires_in=-60), token(sub="alice", jti="a")
+    tokens = [old, taken, taken, token(sub="alice")]
     alice = client(agent.url, token=f"""async (reason) => {{
         (globalThis.reasons ??= []).push(reason);
         return {json.dumps(tokens)}[reasons.length - 1]; }}""")
     alice.is_in("online")
-    code, output = agent.tool("revoke", "--token", "a")
-    assert code == 0, output
+    assert agent.tool("revoke", "--token", "a")[0] == 0
     alice.is_in("online", 2)
-    assert alice.tab.evaluate("reasons") == ["first", "revoked"]
+    assert alice.tab.evaluate("reasons") == ["first", "expired", "revoked", "revoked"]
 
 
 def test_a_token_that_the_server_refuses_ends_the_agent(make_agent, client):

@@ -28,6 +28,24 @@ def refused(agent, bad, user="bob", device="phone", code="unauthenticated"):
     assert agent.request("POST", "/v1/call/list", "{}", headers).body["code"] == code
 
 
+def test_who_comes_with_a_token_that_was_good_once_is_told(guarded):
+    revoked = token(jti="taken")
+    assert guarded.tool("revoke", "--token", "taken")[0] == 0
+    for bad, message, code in (
+            (token(expires_in=-60), "the token has run out", "expired"),
+            (token(nbf=int(time.time()) + 60), "the token is not valid yet", None),
+            (revoked, "the token was revoked", "revoked"),
+            # A forger learns nothing, whatever his token says of its time.
+            (token("another secret of 32 bytes, so", expires_in=-60), "is not good", None)):
+        stranger = Device(guarded.url, "bob", greet=False)
+        error = stranger.refused("hello", "unauthenticated", token=bad, device="phone")
+        assert message in error["message"] and error["detail"].get("code") == code, error
+        assert stranger.closed() == 4203
+        headers = {"Authorization": f"Bearer {bad}"}
+        reply = guarded.request("POST", "/v1/call/list", "{}", headers)
+        assert (reply.status, reply.body["error"]) == (401, error)
+
+
 def reload(agent, config):
     agent.configure(config)
     code, output = agent.tool("reload")

@@ -16,7 +16,8 @@ extension Gateway {
         }
         guard !revocations.cover(identity, on: device) else {
             log.info("token refused", ("reason", "it was revoked"))
-            throw Refusal(.unauthenticated, "the token is not good")
+            throw Refusal(
+                .unauthenticated, "the token was revoked", detail: .code("revoked"))
         }
         return identity
     }

@@ -66,9 +66,12 @@ struct ConfiguredTokens: TokenChecker {
         do throws(TokenRefusal) {
             return try verifier.verify(token, at: now)
         } catch {
-            // The exact reason would help a forger of tokens: it goes to the log only.
+            // Most reasons would help a forger of tokens: they go to the log only.
             log.info("token refused", ("reason", error.description))
-            throw Refusal(.unauthenticated, "the token is not good")
+            let reason = error.reasonForClients
+            throw Refusal(
+                .unauthenticated, reason?.message ?? "the token is not good",
+                detail: reason?.code.map { .code($0) })
         }
     }
 

@@ -12,7 +12,6 @@ const DOUBT_CHECK = 2_000; // and one that may have died unnoticed
 const CHANCES = 2; // questions without any answer, after which a line is dead
 const RENEW_BEFORE = 30_000; // a token is replaced so long before its end
 const IS_BACK = ["online", "visibilitychange", "pageshow"]; // after these nothing is sure
-const NEW_TOKEN = { 4101: "expired", 4102: "revoked" };
 
 export class Connection {
   #settings;
@@ -58,8 +57,9 @@ export class Connection {
       if (!this.#isEnded) this.#connect(token);
     } catch (error) {
       if (this.#isEnded) return;
-      const { message: reason } = error;
-      if (error instanceof Unauthorized) return this.#end({ code: 0, reason, error });
+      if (error instanceof Unauthorized) {
+        return this.#end({ code: 0, reason: error.message, error });
+      }
       this.#owner.tokenFailed(error, this.#retry(why));
     } finally {
       this.#isAsking = false;
@@ -114,11 +114,14 @@ export class Connection {
     if (this.#refusal) why.error = this.#refusal;
     this.#refusal = null;
     const { code } = why;
+    // A token that was good once is no reason to stay away, only to ask the app for another one.
+    const word = why.error?.detail?.code;
     const isFinal = code === 1000 || code === 1003 || (code >= 4200 && code < 4300);
-    if (isFinal) return this.#end(why);
+    if (isFinal && !word) return this.#end(why);
     this.#drop();
     this.#owner.lost(why);
-    const reason = NEW_TOKEN[code] ?? (code >= 4100 ? "expired" : "again");
+    // Of the codes that want a new token, 4102 means revoked, and the others that it ran out.
+    const reason = word ?? (code === 4102 ? "revoked" : code > 4099 ? "expired" : "again");
     if (!this.#isEnded) this.#retry(reason);
   }
 

@@ -2,8 +2,9 @@
 
 import JSON
 
-/// What was wrong with a token. Clients learn `unauthenticated` only; this is for the log. Text
-/// from the token appears shortened and printable, never the token itself.
+/// What was wrong with a token. Clients learn `unauthenticated`, and of a token that a key of ours
+/// has signed what time has to do with it; the rest is for the log. Text from the token appears
+/// shortened and printable, never the token itself.
 public enum TokenRefusal: Error, Equatable, Sendable {
     /// The parts of a token.
     public enum Part: String, Sendable {
@@ -49,6 +50,18 @@ public enum TokenRefusal: Error, Equatable, Sendable {
     case wrongAudience(found: [String], wanted: String)
     /// The key that signed it gives no such `role`.
     case wrongRole(String)
+}
+
+extension TokenRefusal {
+    /// What whoever shows the token may know, in words for people, and in one for programs that ask
+    /// for a new token then. It helps no forger: times are looked at behind the signature only.
+    public var reasonForClients: (message: String, code: String?)? {
+        switch self {
+        case .expired: ("the token has run out", "expired")
+        case .notYetValid: ("the token is not valid yet (nbf): are the clocks right?", nil)
+        default: nil
+        }
+    }
 }
 
 extension TokenRefusal: CustomStringConvertible {
