@@ -49,6 +49,19 @@ def ring(agent, count):
     return [invite(caller, f"bob{number}", mode="common") for number in range(count)]
 
 
+@pytest.mark.parametrize("path, good", [
+    ("/calls", "0" * 32), ("/history", "0" * 32), ("/users", "bob"), ("/decisions", "0"),
+    ("/log", "0"), ("/audit", "0"), ("/pushes", "0"), ("/generations", "0")])
+def test_a_cursor_of_another_list_is_refused(agent, path, good):
+    """Else the first page would be taken for the next one, again and again."""
+    assert agent.admin("GET", f"/admin/v1{path}?limit=1&cursor={good}").status == 200
+    for bad in ("-1", "a%20b", "null%2F%20"):
+        reply = agent.admin("GET", f"/admin/v1{path}?limit=1&cursor={bad}")
+        if path == "/users" and bad == "-1":
+            continue  # somebody may be called so
+        assert (reply.status, reply.body["error"]["detail"]) == (400, {"field": "cursor"}), bad
+
+
 def test_live_calls_come_in_pages(agent):
     made = ring(agent, 7)
     found, pages = every(agent, "/calls?limit=3")

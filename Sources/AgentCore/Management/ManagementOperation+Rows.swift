@@ -6,7 +6,6 @@ extension ManagementParameter {
     static let callID = ManagementParameter("call_id", .callID)
     static let user = ManagementParameter("user", .user)
     static let plugin = ManagementParameter("plugin", .text(atMost: 256))
-    static let cursor = ManagementParameter("cursor", .text(atMost: 256), "where to go on")
     static let limit = ManagementParameter("limit", .count(atMost: 500), "absent: 50")
     static let sinceAt = ManagementParameter("since_at", .number(), "in milliseconds since 1970")
     static let untilAt = ManagementParameter("until_at", .number(), "not this moment itself")
@@ -16,8 +15,11 @@ extension ManagementParameter {
     static let node = ManagementParameter(
         "node", .text(atMost: 64), "in a cluster: what this node knows; *: each")
 
-    /// Those of a list with pages.
-    static let pages = [limit, cursor]
+    /// Those of a list with pages, whose cursors are like this: another one is refused, as the
+    /// first page once more would be taken for the next.
+    static func pages(by cursor: Kind = .number()) -> [ManagementParameter] {
+        [limit, ManagementParameter("cursor", cursor, "where to go on")]
+    }
     /// Those of a list that goes on.
     static let stream = [
         ManagementParameter("after", .number(), "what came after this number, the oldest first"),
@@ -35,7 +37,7 @@ extension ManagementOperation {
             [
                 .user, ManagementParameter("mode", .text(atMost: 32)),
                 ManagementParameter("state", .word(["ringing", "active"])),
-            ] + ManagementParameter.pages + ManagementParameter.stream),
+            ] + ManagementParameter.pages(by: .callID) + ManagementParameter.stream),
         ManagementOperation(.call, .get, "/calls/{call_id}", "One call, live or ended.", [.callID]),
         ManagementOperation(
             .journal, .get, "/calls/{call_id}/journal",
@@ -55,13 +57,13 @@ extension ManagementOperation {
                 ManagementParameter("mode", .text(atMost: 32)), .plugin, .sinceAt, .untilAt,
                 ManagementParameter("longer_ms", .number(), "at least so long"),
                 ManagementParameter("shorter_ms", .number(), "less than that"),
-            ] + ManagementParameter.pages),
+            ] + ManagementParameter.pages(by: .callID)),
         ManagementOperation(
             .users, .get, "/users", "Users with devices or live calls, by name.",
             [
                 ManagementParameter("prefix", .text(atMost: 64), "how the name begins"),
                 ManagementParameter("online", .word(["true", "false"])),
-            ] + ManagementParameter.pages),
+            ] + ManagementParameter.pages(by: .user)),
         ManagementOperation(
             .user, .get, "/users/{user}", "Devices, calls, registrations of one user.", [.user]),
         ManagementOperation(
@@ -71,7 +73,8 @@ extension ManagementOperation {
         ManagementOperation(
             .plugins, .get, "/plugins", "The plugins with their state, the canary and the shadow."),
         ManagementOperation(
-            .generations, .get, "/generations", "The kept sets of plugins, the last one first."),
+            .generations, .get, "/generations", "The kept sets of plugins, the last one first.",
+            ManagementParameter.pages()),
         ManagementOperation(
             .source, .get, "/generations/{generation}/files/{path}", "The text of a kept file.",
             [.generation, ManagementParameter("path", .text(atMost: 1_024))], for: .operator),
@@ -88,11 +91,11 @@ extension ManagementOperation {
                 ManagementParameter("action", .text(atMost: 64), "what was decided"),
                 ManagementParameter("kind", .text(atMost: 32), "of failure"),
                 ManagementParameter("slower_ms", .number(), "took at least so long"), .sinceAt,
-            ] + ManagementParameter.pages + ManagementParameter.stream),
+            ] + ManagementParameter.pages() + ManagementParameter.stream),
         ManagementOperation(
             .pushes, .get, "/pushes", "Pushes under way, and the newest that ended.",
             [ManagementParameter("state", .word(["open", "sent", "failed"]))]
-                + ManagementParameter.pages),
+                + ManagementParameter.pages()),
         ManagementOperation(
             .webhooks, .get, "/webhooks",
             "The receivers of events; with a state the events that stand there.", events),
@@ -101,9 +104,10 @@ extension ManagementOperation {
             [
                 ManagementParameter("level", .word(["debug", "info", "warn", "error"])), .plugin,
                 .callID, .node,
-            ] + ManagementParameter.pages + ManagementParameter.stream),
+            ] + ManagementParameter.pages() + ManagementParameter.stream),
         ManagementOperation(
-            .audit, .get, "/audit", "Who changed what, newest first.", ManagementParameter.pages),
+            .audit, .get, "/audit", "Who changed what, newest first.",
+            ManagementParameter.pages()),
         ManagementOperation(
             .doctor, .get, "/doctor", "What is found at once; POST looks at the files too.",
             [.node]),

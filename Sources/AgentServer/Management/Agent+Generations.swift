@@ -8,14 +8,14 @@ import WebProtocols
 
 extension Agent {
     func addGenerationRoutes() {
-        admin.serve(.generations) { [unowned self] _, respond in
+        admin.serve(.generations) { [unowned self] request, respond in
             exchange.find(.generations) { [weak self] answer in
                 guard case .generations(let marks) = answer else {
                     return respond(.refused(.unavailable, "the store is away"))
                 }
                 let canary = self?.reloader?.canary?.deployment.name
                 let items = marks.map { $0.json(isCanary: $0.name == canary) }
-                respond(.json(200, ["items": .array(items), "cursor": .null]))
+                respond(ManagementPage.part(of: items, request))
             }
         }
         admin.serve(.source) { [unowned self] request, respond in
