@@ -102,6 +102,7 @@ public enum HTTPRoute: Sendable, Equatable {
 
     /// Whether it might be half of the name of an operation.
     private static func isWord(_ text: Substring) -> Bool {
-        text.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == UInt8(ascii: "_") }
+        !text.isEmpty
+            && text.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == UInt8(ascii: "_") }
     }
 }

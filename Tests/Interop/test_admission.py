@@ -195,7 +195,8 @@ def test_a_reload_changes_who_may_connect(make_agent):
 
 
 ACCEPT = {"Access-Control-Request-Method": "POST",
-          "Access-Control-Request-Headers": "authorization,content-type,idempotency-key,x-device"}
+          "Access-Control-Request-Headers": "authorization,content-type,idempotency-key,x-device,"
+          "traceparent"}
 
 
 def asks_as_a_page(agent, origin, method="POST", path="/v1/call/list", extra=None):

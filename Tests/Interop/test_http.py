@@ -1,5 +1,6 @@
 """The same operations over HTTP, and the pages for operators."""
 
+import gzip
 import http.client
 import json
 import socket
@@ -22,6 +23,20 @@ def test_the_protocol_is_described(agent, kind):
     assert reply.status == 200 and reply.body[kind].startswith("3.1")
     text = json.dumps(reply.body)
     assert "call.invite" in text or "/v1/call/invite" in text
+
+
+def test_what_is_read_is_answered_as_it_is_described(agent):
+    paths = agent.get("/v1/openapi.json").body["paths"]
+    read = [path for path, row in paths.items() if "get" in row and "{" not in path]
+    assert {"/healthz", "/readyz", "/metrics", "/v1/push/web-key"} <= set(read)
+    for path in read:
+        reply, responses = agent.get(path), paths[path]["get"]["responses"]
+        described = responses.get(str(reply.status))
+        assert described, f"{path}: {reply.status} is not among {list(responses)}"
+        kind = reply.headers["Content-Type"].split(";")[0]
+        if reply.status == 200:
+            assert kind in described["content"], path
+    assert "503" in paths["/readyz"]["get"]["responses"]
 
 
 def test_the_numbers_are_for_the_operator_only(agent):
@@ -102,6 +117,23 @@ def test_who_has_said_all_still_hears_the_answer(agent):
 def test_strangers_are_not_told_what_is_wrong_with_the_form(agent):
     for body in (b"{", b"{}", b'{"invitees": 5}'):
         problem(agent.request("POST", "/v1/call/invite", body, {}), 401, "unauthenticated")
+
+
+def test_a_packed_body_is_not_called_bad_json(agent):
+    headers = {"Authorization": "Bearer dev:alice", "Content-Encoding": "gzip"}
+    packed = gzip.compress(b'{"invitees": ["bob"]}')
+    reply = agent.request("POST", "/v1/call/invite", packed, headers)
+    problem(reply, 400, "bad_request")
+    assert reply.body["error"]["detail"] == {"field": "Content-Encoding"}
+    headers["Content-Encoding"] = "identity"
+    assert agent.request("POST", "/v1/call/list", b"{}", headers).status == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "OPTIONS"])
+@pytest.mark.parametrize("path", ["/v1/call/", "/v1/user/", "/v1/device/"])
+def test_half_an_operation_is_no_path(agent, method, path):
+    problem(agent.request(method, path, headers={"Authorization": "Bearer dev:alice"}),
+            404, "not_found")
 
 
 @pytest.mark.parametrize("body", ["", "{", "[]", "null", "{} {}", '"text"', "\ufeff{}"])

@@ -119,6 +119,7 @@ extension Gateway {
             // A client without a valid token is not told what is wrong with the request.
             let asker = try asker(of: request)
             (endpoint as? ClientLink)?.transport.isKnown = true
+            try request.refuseEncodings()
             let body = try desk.decoder.request(
                 name, body: request.body, key: try request.only("Idempotency-Key"))
             switch body {
@@ -208,6 +209,16 @@ extension HTTPRequest {
             throw Refusal(.badRequest, "\(name) is there twice", detail: .field(name))
         }
         return values.first
+    }
+
+    /// A packed body would be called bad JSON, which sends its author the wrong way.
+    func refuseEncodings() throws(Refusal) {
+        let encodings = headers.elements("Content-Encoding")
+        guard encodings.allSatisfy({ $0.lowercased() == "identity" }) else {
+            throw Refusal(
+                .badRequest, "Content-Encoding is not served: the body must be sent as it is",
+                detail: .field("Content-Encoding"))
+        }
     }
 
     /// The trace to which it belongs; nil: none, several, or one that is malformed.

@@ -66,7 +66,7 @@ struct Origins: Sendable, Equatable {
             response.headers.append("Access-Control-Allow-Methods", allow)
             response.headers.append(
                 "Access-Control-Allow-Headers",
-                "Authorization, Content-Type, Idempotency-Key, X-Device")
+                "Authorization, Content-Type, Idempotency-Key, Traceparent, X-Device")
             response.headers.append("Access-Control-Max-Age", "7200")
         }
         return response

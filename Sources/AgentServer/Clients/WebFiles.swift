@@ -27,7 +27,7 @@ struct WebFile: Sendable {
 
     /// The response to `request`, with further `headers`; 304 where the browser has these bytes.
     func response(to request: HTTPRequest, headers: HTTPHeaders) -> HTTPResponse {
-        let isKnown = request.headers.list("If-None-Match", contains: tag)
+        let isKnown = request.headers.hasAlready(tag: tag)
         var response = HTTPResponse(isKnown ? 304 : 200, headers: headers)
         response.headers.append("ETag", tag)
         // Asked for anew each time, and sent anew only where it has changed.

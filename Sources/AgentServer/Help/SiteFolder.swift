@@ -61,7 +61,7 @@ struct SiteFolder: Sendable, Equatable {
         guard status.st_mode & S_IFMT == S_IFREG else { return .nothing }
         guard status.st_size <= Self.fileMax else { return .tooLong }
         let tag = Self.tag(of: status)
-        if tags.contains(tag) { return .known(tag: tag) }
+        if HTTPHeaders.tags(tags, name: tag) { return .known(tag: tag) }
         guard let bytes = Self.bytes(of: file, count: Int(status.st_size)) else { return .nothing }
         return .file(bytes: bytes, type: Self.type(of: name), tag: tag)
     }

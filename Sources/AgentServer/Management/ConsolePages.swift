@@ -52,7 +52,7 @@ enum ConsolePages {
             headers: [
                 "Content-Type": file.type, "ETag": file.tag, "Cache-Control": "no-cache",
             ])
-        if request.headers.elements("If-None-Match").contains(file.tag) {
+        if request.headers.hasAlready(tag: file.tag) {
             response.status = 304
         } else {
             response.body = file.body

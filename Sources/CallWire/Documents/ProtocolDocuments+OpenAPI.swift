@@ -76,28 +76,34 @@ extension ProtocolDocuments {
                 "responses": Self.responses(Schema.ref("call.get.ok")),
             ]
         ]
-        for (path, about, type) in Self.documents {
+        for (path, about, type, otherwise) in Self.documents {
+            let content = JSONValue.object([type: ["schema": Schema.anything]])
+            var responses: JSONObject = [
+                "200": ["description": .string(about), "content": content]
+            ]
+            switch otherwise {
+            case 404?: responses["404"] = ["$ref": "#/components/responses/Problem"]
+            case let status?:
+                responses["\(status)"] = ["description": "It is not so.", "content": content]
+            case nil: break
+            }
             paths[path] = [
                 "get": [
-                    "summary": .string(about), "security": [],
-                    "responses": [
-                        "200": [
-                            "description": .string(about),
-                            "content": .object([type: ["schema": Schema.anything]]),
-                        ]
-                    ],
+                    "summary": .string(about), "security": [], "responses": .object(responses),
                 ]
             ]
         }
         return paths
     }
 
-    private static let documents = [
-        ("/healthz", "The process lives.", "text/plain"),
-        ("/readyz", "Calls are accepted; 503 otherwise.", "text/plain"),
-        ("/metrics", "Figures for Prometheus, where the operator opened them.", "text/plain"),
-        ("/v1/openapi.json", "This document.", "application/json"),
-        ("/v1/asyncapi.json", "The WebSocket protocol.", "application/json"),
+    /// Where each is, what it is, its type, and the other status that it may have.
+    private static let documents: [(String, String, String, Int?)] = [
+        ("/healthz", "The process lives.", "text/plain", nil),
+        ("/readyz", "Calls are accepted.", "text/plain", 503),
+        ("/metrics", "Figures for Prometheus, where the operator opened them.", "text/plain", 404),
+        ("/v1/push/web-key", "The public key of Web Push.", "application/json", 404),
+        ("/v1/openapi.json", "This document.", "application/json", nil),
+        ("/v1/asyncapi.json", "The WebSocket protocol.", "application/json", nil),
     ]
 
     private func operation(_ descriptor: OperationDescriptor) -> JSONValue {

@@ -35,4 +35,15 @@ import WebProtocols
         #expect(headers.list("x-list", contains: "c"))
         #expect(!headers.list("x-list", contains: "ab"))
     }
+
+    @Test(
+        arguments: [
+            (#""a""#, true), (#"W/"a""#, true), (#""b", "a""#, true), (#""b",W/"a""#, true),
+            ("*", true), ("", false), (#""A""#, false), ("a", false), (#"w/"a""#, false),
+        ])
+    func knowsWhatABrowserHas(_ tags: String, _ isThere: Bool) {
+        let headers: HTTPHeaders = ["If-None-Match": tags]
+        #expect(headers.hasAlready(tag: #""a""#) == isThere)
+        #expect(!HTTPHeaders().hasAlready(tag: #""a""#))
+    }
 }
