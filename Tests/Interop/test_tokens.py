@@ -131,6 +131,15 @@ def test_a_minted_token_may_allow_a_few_operations(guarded):
     headers = {"Authorization": f"Bearer {minted}"}
     body = json.dumps({"invitees": ["alice"]})
     assert guarded.request("POST", "/v1/call/invite", body, headers).status == 403
+    # Nor does whoever may only read log out another device, which would end its calls.
+    phone = guarded.connect("bob", "phone-2", token=token())
+    headers["X-Device"] = "phone-2"
+    assert guarded.request("POST", "/v1/bye", "{}", headers).body["code"] == "forbidden"
+    assert phone.ok("ping") == {}
+    headers["Authorization"] = f"Bearer {mint(guarded, 'bob', '--caps', 'bye')}"
+    assert guarded.request("POST", "/v1/bye", "{}", headers).status == 200
+    assert phone.closed() == 1000
+    assert bob.ok("bye") == {}
 
 
 def test_a_minted_token_may_be_a_servers(guarded):

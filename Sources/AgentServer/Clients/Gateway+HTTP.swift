@@ -126,6 +126,10 @@ extension Gateway {
             case .operation(let operation, let key):
                 perform(operation, key: key, by: asker, endpoint)
             case .bye:
+                // It logs out whatever device the header names, and not the one that asks.
+                guard asker.identity.allows(OperationName.bye.rawValue) else {
+                    throw Refusal(.forbidden, "the token does not allow bye")
+                }
                 keepPlace(of: endpoint, for: asker.identity)
                 desk.logOut(asker.address)
                 endpoint.respond(HTTPReply(tail: desk.encoder.kept(.done)))
