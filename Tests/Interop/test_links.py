@@ -203,6 +203,19 @@ def command(node, *words):
     return done.stdout
 
 
+def test_a_header_means_the_same_at_a_front_end(linked):
+    owner, b, _ = linked()
+    for more in (
+            {}, {"X-Device": "a b"}, {"X-User": "carol"}, {"Idempotency-Key": ""},
+            {"Content-Encoding": "gzip"}, {"Content-Encoding": "identity"},
+            {"Authorization": "Basic x"}, {"Origin": "https://evil.example"},
+            {"Content-Type": "text/plain"}, {"If-None-Match": "*"}):
+        headers = {"Authorization": "Bearer dev:alice"} | more
+        first, second = (
+            node.request("POST", "/v1/call/list", "{}", headers) for node in (owner, b))
+        assert (first.status, first.body) == (second.status, second.body), more
+
+
 def test_tokens_are_checked_by_the_owner(linked):
     owner, b, _ = linked(config=KEYS)
     bob = b.connect("bob", token=token(expires_in=1))

@@ -14,6 +14,7 @@ extension FrontEnd: ClientLinkOwner {
     /// The header fields that the owner looks at.
     private static let wanted = [
         "Authorization", "X-Device", "X-User", "Idempotency-Key", "traceparent",
+        "Content-Encoding",
     ]
 
     func link(_ link: ClientLink, says message: UnsafeRawBufferPointer) {
