@@ -26,24 +26,28 @@ struct Diagnostics {
         let isOperators = file.path.split(separator: "/").last == "callagent.lua"
         let problem = Compiling.problem(in: source)
         if isOperators {
-            return problem.map { [syntax($0, nil, file.lines)] } ?? []
+            if let problem { return [syntax(problem, nil, file.lines)] }
+            return OperatorNames.mistakes(in: LuaParser.file(file.text)).map {
+                Self.diagnostic($0.text, $0.range, file.lines)
+            }
         }
         let plugin = files.plugin(of: file)
         guard let own = plugin.file(at: file.path) else { return [] }
         let mistakes =
-            MistakeFinder.mistakes(in: own.types, timers: plugin.timers)
+            MistakeFinder.mistakes(in: own.types, plugin.declared)
             + names.mistakes(in: own.types)
         var shown =
             mistakes.map { (mistake: $0, severity: Severity.error) }
-            + plugin.changes(in: own).map { (mistake: $0, severity: Severity.warning) }
+            + (plugin.changes(in: own) + MistakeFinder.unreached(in: own.types))
+            .map { (mistake: $0, severity: Severity.warning) }
         shown.sort { $0.mistake.range.lowerBound < $1.mistake.range.lowerBound }
         var diagnostics: [JSONValue] = []
         let trouble = own.types.file.troubles.first
         if let problem {
             diagnostics.append(syntax(problem, trouble, file.lines))
-            // What stands behind it may be read as something that it is not.
-            let end = trouble?.range.lowerBound ?? 0
-            shown = shown.filter { $0.mistake.range.upperBound < end }
+            // What stands behind it, or in its line, may be read as something that it is not.
+            let end = trouble.map { file.lines.line(of: $0.range.lowerBound) } ?? 0
+            shown = shown.filter { file.lines.line(of: $0.mistake.range.lowerBound) < end }
         }
         return diagnostics
             + shown.map {

@@ -92,7 +92,7 @@ struct OpenPlugin {
     let source: PluginSource
     /// In the order of the source.
     let files: [PluginFile]
-    let timers: Set<String>?
+    let declared: DeclaredNames
 
     /// The file at `path`.
     func file(at path: String) -> PluginFile? { files.first { $0.path == path } }
@@ -155,7 +155,7 @@ final class OpenFiles {
     private func plugin(_ source: PluginSource, _ paths: [String]) -> OpenPlugin {
         let files = zip(source.files, paths).map { reading($0.text, at: $1) }
         return OpenPlugin(
-            source: source, files: files, timers: TimerNames.declared(in: files.map(\.types)))
+            source: source, files: files, declared: DeclaredNames(files.map(\.types), of: source))
     }
 
     /// The files in a folder, those that are open as the editor shows them.

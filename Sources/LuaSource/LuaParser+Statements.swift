@@ -3,20 +3,17 @@
 extension LuaParser {
     mutating func statement() -> LuaStatement? {
         let range = token.range
-        if take(";") || take("break") { return nil }
+        if take(";") || leaves() { return nil }
         if take("::") {
             _ = name()
             expect("::")
-            return nil
-        }
-        if take("goto") {
-            _ = name()
             return nil
         }
         if take("return") {
             var values: [LuaExpression] = []
             let isBare = isAt(anyOf: "end", "else", "elseif", "until", ";")
             if !isBare, token.kind != .end { values = expressions() }
+            flow.isOver = true
             return .back(values, range.lowerBound..<end)
         }
         if take("local") { return local() }
@@ -25,12 +22,26 @@ extension LuaParser {
         return plain()
     }
 
+    /// `break` and `goto`.
+    private mutating func leaves() -> Bool {
+        if take("goto") {
+            _ = name()
+            gotos += 1
+        } else if !take("break") {
+            return false
+        }
+        (flow.isOver, flow.isLeft) = (true, true)
+        return true
+    }
+
     private mutating func compound(_ range: Range<Int>) -> LuaStatement? {
         if take("do") { return .blocks([], [blockToEnd(range)]) }
         if take("while") {
             let condition = expression()
             expect("do")
-            return .blocks([condition], [blockToEnd(range)])
+            let body = loopBody { $0.blockToEnd(range) }
+            flow.isOver = if case .truth(true) = condition.kind { !body.isLeft } else { false }
+            return .blocks([condition], [body.block])
         }
         if take("repeat") { return repetition(range) }
         if take("if") { return choice(range) }
@@ -44,21 +55,42 @@ extension LuaParser {
         guard deeper() else { return .blocks([], []) }
         open()
         defer { close() }
-        let body = LuaBlock(statements())
+        let body = loopBody { LuaBlock($0.statements()) }
         expect("until", opened: range)
-        return .blocks([expression()], [body])
+        return .blocks([expression()], [body.block])
+    }
+
+    /// The body of a loop, and whether something in it may leave the loop.
+    private mutating func loopBody(
+        _ read: (inout LuaParser) -> LuaBlock
+    ) -> (block: LuaBlock, isLeft: Bool) {
+        let around = flow
+        flow.isLeft = false
+        let block = read(&self)
+        let isLeft = flow.isLeft
+        flow = around
+        flow.isLeft = flow.isLeft || gotos > 0
+        return (block, isLeft)
     }
 
     private mutating func choice(_ range: Range<Int>) -> LuaStatement {
         var conditions = [expression()]
         expect("then")
         var blocks = [block()]
+        var isOver = flow.isOver
         while take("elseif") {
             conditions.append(expression())
             expect("then")
             blocks.append(block())
+            isOver = isOver && flow.isOver
         }
-        if take("else") { blocks.append(block()) }
+        if take("else") {
+            blocks.append(block())
+            isOver = isOver && flow.isOver
+        } else {
+            isOver = false
+        }
+        flow.isOver = isOver
         expect("end", opened: range)
         return .blocks(conditions, blocks)
     }
@@ -69,7 +101,8 @@ extension LuaParser {
         if !take("="), !take("in") { complain("'in' or '=' is missing") }
         let values = expressions()
         expect("do")
-        return .loop(locals, values, blockToEnd(range, with: locals))
+        let body = loopBody { $0.blockToEnd(range, with: locals) }
+        return .loop(locals, values, body.block)
     }
 
     // MARK: Declarations and assignments
@@ -146,7 +179,7 @@ extension LuaParser {
             if !take(",") { break }
         }
         expect(")")
-        let body = blockToEnd(opened, with: parameters)
+        let body = loopBody { $0.blockToEnd(opened, with: parameters) }.block
         return node(.function(LuaFunction(parameters, body)), from: opened.lowerBound)
     }
 }

@@ -11,6 +11,17 @@ package struct LuaParser {
     let tokens: [LuaToken]
     var place = 0
     var depth = 0
+    /// Where the statement at hand goes on.
+    struct Flow {
+        /// Whether what stands behind it is never reached.
+        var isOver = false
+        /// Whether something leaves the loop around.
+        var isLeft = false
+    }
+    var flow = Flow()
+    /// How many `goto` there were: where they lead is not followed.
+    var gotos = 0
+    private var unreached: [Range<Int>] = []
     private var troubles: [LuaTrouble] = []
     private var isWhole = true
     private var locals: [LuaLocal] = []
@@ -25,7 +36,8 @@ package struct LuaParser {
         var parser = LuaParser(tokens: words.tokens)
         let body = parser.wholeFile()
         return LuaFile(
-            body, parser.locals, parser.troubles, isWhole: parser.isWhole, words: words)
+            body, parser.locals, parser.troubles, isWhole: parser.isWhole,
+            unreached: parser.unreached, words: words)
     }
 
     private init(tokens: [LuaToken]) { self.tokens = tokens }
@@ -152,13 +164,27 @@ package struct LuaParser {
 
     mutating func statements() -> [LuaStatement] {
         var statements: [LuaStatement] = []
+        var (isOver, isTold) = (false, false)
         while !isAt(anyOf: "end", "else", "elseif", "until"), token.kind != .end {
             let start = place
+            let first = token
+            flow.isOver = false
             if let statement = statement() { statements.append(statement) }
             if place == start { complain("'\(token.text)' begins nothing", skipping: true) }
+            if first.text == "::" {
+                isOver = false
+            } else if isOver, !isTold, first.text != ";" {
+                unreached.append(first.range.lowerBound..<max(first.range.upperBound, end))
+                isTold = true
+            }
+            isOver = isOver || flow.isOver && Self.turns.contains(first.text)
         }
+        flow.isOver = isOver
         return statements
     }
+
+    /// What may lead away from what stands behind it.
+    private static let turns: Set<String> = ["return", "break", "goto", "do", "while", "if"]
 
     mutating func blockToEnd(
         _ opened: Range<Int>, with locals: [LuaLocal] = []

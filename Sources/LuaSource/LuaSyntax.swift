@@ -168,17 +168,20 @@ package struct LuaFile {
     package let troubles: [LuaTrouble]
     /// Whether every expression was followed. Else nothing can be said of what is never used.
     package let isWhole: Bool
+    /// The first statement of each row of them that is never reached.
+    package let unreached: [Range<Int>]
     package let comments: [Range<Int>]
     package let tokens: [LuaToken]
 
     init(
         _ body: LuaBlock, _ locals: [LuaLocal], _ troubles: [LuaTrouble], isWhole: Bool,
-        words: (tokens: [LuaToken], comments: [Range<Int>])
+        unreached: [Range<Int>], words: (tokens: [LuaToken], comments: [Range<Int>])
     ) {
         self.body = body
         declarations = LuaLocals(locals)
         self.troubles = troubles
         self.isWhole = isWhole
+        self.unreached = unreached
         (tokens, comments) = words
     }
 
@@ -227,4 +230,7 @@ extension LuaNodes {
     package static func within(_ block: LuaBlock) -> [LuaExpression] {
         LuaNodes(block).expressions
     }
+
+    /// Everything that is done in a block, however deep it is.
+    package static func done(in block: LuaBlock) -> [LuaStatement] { LuaNodes(block).statements }
 }

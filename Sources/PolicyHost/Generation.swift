@@ -27,7 +27,7 @@ public struct GenerationPlan: Sendable {
 
     /// What is found in the files without running them.
     fileprivate var findings: [MistakeFinder.Findings] {
-        plugins.map { MistakeFinder.findings(in: $0.source) }
+        plugins.map { MistakeFinder.findings(in: $0.source, granted: Set($0.setting.grants)) }
     }
 
     /// What plugins see of the server's part.

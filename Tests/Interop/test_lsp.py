@@ -281,9 +281,15 @@ def test_nothing_runs_and_no_secret_is_read_before(tmp_path):
         async with Editor(tmp_path) as editor:
             text = "while true do end\non.invite(function(call) call:finnish() end)\n"
             editor.open("p.lua", text)
-            assert len(await editor.found("p.lua")) == 1
+            assert [one.message for one in await editor.found("p.lua")] == [
+                "this is never reached", "a call has no method 'finnish' (did you mean 'finish'?)"]
             editor.open("callagent.lua", (tmp_path / "callagent.lua").read_text())
             assert await editor.found("callagent.lua") == []
+            editor.change("callagent.lua", "listn = 'x'\nmodes = { a = { ringtime = '3s' } }\n")
+            found = await editor.found("callagent.lua")
+            assert [(one.range, one.message.split(" (")[0]) for one in found] == [
+                (span(0, 0, 5), "unknown name 'listn'"),
+                (span(1, 16, 24), "modes: a: unknown field 'ringtime'")]
     run(body())
 
 

@@ -20,7 +20,7 @@ import Testing
             let text = Array(one.text.utf8)
             let types = TypeFinder(LuaParser.file(text))
             let source = PluginSource(name: "p", main: SourceFile(name: "p.lua", text: text))
-            #expect(MistakeFinder.mistakes(in: types, timers: nil) == [], "\(one.name)")
+            #expect(MistakeTests.found(in: types) == [], "\(one.name)")
             let found = ChangeFinder.changes(in: [types], of: source)[0]
             #expect(found.map(\.text) == [self.text(one.expected)], "\(one.name)")
             if let first = found.first { one.expectPlace(of: first, in: text) }

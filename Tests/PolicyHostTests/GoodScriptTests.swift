@@ -27,6 +27,9 @@ import Testing
             + "(write 'return reject \"busy\"')",
         "FailureTests: 'wait' of accept is a duration such as \"3s\", not a number",
         "InviteTests: 'reject' without 'return' decides nothing",
+        "WaitTests: 'sleep' cannot wait inside a callback of the library",
+        "WaitTests: the plugin does not say that it needs \"http:evil.example.com\" "
+            + "(write plugin { needs = { \"http:evil.example.com\" } })",
         "KeepingTests: unknown timer 'remid' (did you mean 'remind'?)",
         "PluginTestTests: 'reject' without 'return' decides nothing",
         "PluginTestTests: on.invite returns a reply of http, which is no decision "

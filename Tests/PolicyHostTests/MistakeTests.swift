@@ -15,6 +15,12 @@ import Testing
         try Rig.generation([("p", text)]).mistakes.map(\.description)
     }
 
+    /// What is found in a plugin of one file.
+    static func found(in types: TypeFinder) -> [Mistake] {
+        let source = PluginSource(name: "p", main: SourceFile(name: "p.lua", text: []))
+        return MistakeFinder.mistakes(in: types, DeclaredNames([types], of: source))
+    }
+
     private static let config = "local cfg = config { lines = option.int(1) }\n"
 
     @Test(arguments: [
@@ -74,7 +80,7 @@ import Testing
                 + "(write 'return refuse \"blocked\"')"
         ),
         (
-            "on.push(function(push) return push.kind == 'x' and 'no' end)",
+            "on.push(function(push) return push.kind == 'voip' and 'no' end)",
             "p.lua:2: on.push returns a text, which is no table"
         ),
         (
@@ -144,7 +150,7 @@ import Testing
         let text = "local x = state.x on.start(function() local y = x\(chain) end)"
         let file = LuaParser.file(Array(text.utf8))
         #expect(!file.isWhole)
-        #expect(MistakeFinder.mistakes(in: TypeFinder(file), timers: []).isEmpty)
+        #expect(Self.found(in: TypeFinder(file)).isEmpty)
     }
 
     /// Values that come from far away are followed a while, and no further.
@@ -153,7 +159,67 @@ import Testing
         let text = "local x = 'a'\n\(way)on.start(function() return x + 1 end)"
         let file = LuaParser.file(Array(text.utf8))
         #expect(file.isWhole)
-        #expect(MistakeFinder.mistakes(in: TypeFinder(file), timers: []).count <= 1)
+        #expect(Self.found(in: TypeFinder(file)).count <= 1)
+    }
+
+    /// Nothing of the operator's file is run for it.
+    @Test(arguments: [
+        ("listn = '127.0.0.1:1'", 0..<5, "unknown name 'listn' (did you mean 'listen'?)"),
+        ("invite = { defualt = 'ring' }", 11..<18, "unknown field 'defualt'"),
+        ("invite.decide = '2s'", 7..<13, "unknown field 'decide'"),
+        ("modes = { clinic = { ringtime = '3s' } }", 21..<29, "unknown field 'ringtime'"),
+        ("limits = { mesage = '1MB' }", 11..<17, "(did you mean 'message'?)"),
+    ])
+    func ofTheOperatorsFileNamesAreKnown(_ text: String, _ range: Range<Int>, _ said: String) {
+        let found = OperatorNames.mistakes(in: LuaParser.file(Array(text.utf8)))
+        #expect(found.map(\.range) == [range])
+        #expect(found.first?.text.contains(said) == true, "\(found)")
+    }
+
+    @Test(arguments: [
+        "local port = 7600 listen = '127.0.0.1:' .. port options['a b'] = { any = 1 }",
+        "override = { p = { on_error = 'skip' } } groups = { any = { 'ann' } } names['x'] = 'y'",
+        "modes['lobby'] = { like = 'common', join = true } auth = { { alg = 'HS256' } }",
+        "for _, name in ipairs { 'a' } do options[name] = {} end",
+    ])
+    func ofAGoodFileNothingIsSaid(_ text: String) {
+        #expect(OperatorNames.mistakes(in: LuaParser.file(Array(text.utf8))) == [])
+    }
+
+    /// What stands behind a `return`, a `break` or a loop without end, and nothing else.
+    @Test func whatIsNeverReachedIsKnown() {
+        let found: [(String, String?)] = [
+            ("while true do f() end g()", "g()"), ("do return end g()", "g()"),
+            ("if a then return 1 else return 2 end g() h()", "g()"),
+            ("for i = 1, 2 do do break end g() end", "g()"),
+            ("if a then return 1 elseif b then return 2 end g()", nil),
+            ("while true do if a then break end end g()", nil),
+            ("while true do if a then goto out end end ::out:: g()", nil),
+            ("while a do return end g()", nil), ("repeat do break end until a g()", nil),
+            ("local f = function() return 1 end g()", nil),
+            ("while true do local f = function() while a do break end end end g()", "g()"),
+            ("for i = 1, 2 do if a then goto next end g() ::next:: end g()", nil),
+            ("do return end ; g()", "g()"), ("do return end ::here:: g()", nil),
+        ]
+        for (text, wanted) in found {
+            let bytes = Array("on.start(function(a, b, f, g, h) \(text) end)".utf8)
+            let ranges = LuaParser.file(bytes).unreached
+            #expect(
+                ranges.map { String(decoding: bytes[$0], as: UTF8.self) }
+                    == [wanted].compactMap { $0 },
+                "\(text)")
+        }
+    }
+
+    /// Lua takes the square of the time for some texts: they are refused in good time.
+    @Test(arguments: ["or x", "and x"]) func whatTakesForEverToCompileIsRefused(_ link: String) {
+        let chain = String(repeating: " \(link)", count: 50_000)
+        let text = "on.start(function(x)\nlocal y = x\n\(chain) end)"
+        let clock = ContinuousClock()
+        let start = clock.now
+        let problem = Rig.problem(text)
+        #expect(problem.hasPrefix("p.lua:3: compiling takes over 200 ms"), "\(problem)")
+        #expect(clock.now - start < .seconds(3))
     }
 
     @Test func everyPlantedMistakeIsNamedAtItsPlace() throws {
@@ -163,9 +229,7 @@ import Testing
         for one in all {
             let text = Array(one.text.utf8)
             let types = TypeFinder(LuaParser.file(text))
-            let found =
-                MistakeFinder.mistakes(in: types, timers: TimerNames.declared(in: [types]))
-                + names.mistakes(in: types)
+            let found = Self.found(in: types) + names.mistakes(in: types)
             #expect(found.map(\.text) == [one.expected], "\(one.name)")
             if let first = found.first { one.expectPlace(of: first, in: text) }
         }

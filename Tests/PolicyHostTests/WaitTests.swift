@@ -116,7 +116,9 @@ import Testing
         #expect(
             Rig.problem(text)
                 == #"p.lua:1: needs "http:crm.example.com", which is not granted "#
-                + #"(write override["p"] = { grant = { "http:crm.example.com" } })"#)
+                + #"(write override["p"] = { grant = { "http:crm.example.com" } })"# + "\n"
+                + #"p.lua:6: the plugin does not say that it needs "http:evil.example.com" "#
+                + #"(write plugin { needs = { "http:evil.example.com" } })"#)
         let rig = try Rig(text) {
             $0.plugins[0].setting.grants = ["http:crm.example.com"]
         }

@@ -38,7 +38,9 @@ extension Bindings {
             .value(Base64.decodeEither(try arguments.text(0)).map { LuaValue.string($0) } ?? .null)
         },
         Binding(
-            "hmac", type: "fun(algorithm: string, key: string, text: string): string",
+            "hmac",
+            type: "fun(algorithm: \"sha1\"|\"sha256\"|\"sha512\", key: string, text: string): "
+                + "string",
             help: "The HMAC (sha1, sha256, sha512) as a string of bytes."
         ) { state, arguments throws(Refused) in
             let algorithm = try arguments.text(0)
@@ -53,7 +55,8 @@ extension Bindings {
         },
         Binding(
             "jwt",
-            type: "fun(claims: table, options: {alg?: string, key: string, kid?: string}): string",
+            type: "fun(claims: table, options: {alg?: \"HS256\"|\"ES256\"|\"RS256\", key: string, "
+                + "kid?: string}): string",
             help: "A signed JSON Web Token (HS256, ES256, RS256).", body: jwt),
         Binding("uuid", type: "fun(): string", help: "A random UUID.") { state, _ throws(Refused) in
             .value(.text(UUIDText.random(using: &state.services.dice)))

@@ -1,6 +1,7 @@
 // What a plugin says of itself at top level: plugin, on.*, timers, migrate, test.
 
 import CLua
+import CallModel
 import Configuration
 import Lua
 
@@ -205,13 +206,18 @@ extension Hook {
         case .extendedData:
             "fun(data: table|string, call: Call, dir: \"in\"|\"out\"): table|string|Decision|nil"
         case .accepted: "fun(call: Call, who: User)"
-        case .rejected: "fun(call: Call, who: User, reason: string)"
+        case .rejected:
+            "fun(call: Call, who: User, reason: "
+                + "\(MetaFile.words([Participant.Reason.declined, .busy].map(\.rawValue))))"
         case .cancelled: "fun(call: Call, by?: User)"
         case .timeout, .undelivered: "fun(call: Call, users: User[])"
-        case .participant: "fun(call: Call, who: User, from?: string, to: string)"
+        case .participant:
+            "fun(call: Call, who: User, from?: \(MetaFile.words(Participant.State.self)), "
+                + "to: \(MetaFile.words(Participant.State.self)))"
         case .ended: "fun(call: Call, summary: Summary)"
         case .signal: "fun(call: Call, from: User, data: any)"
-        case .presence: "fun(user: User, now: string, before: string)"
+        case .presence:
+            "fun(user: User, now: \"online\"|\"offline\", before: \"online\"|\"offline\")"
         case .pushFailed: "fun(push: Push, call: Call, reason: string)"
         case .start, .stop: "fun(ctx: Context)"
         case .pluginError: "fun(e: PluginError)"

@@ -1,10 +1,22 @@
 // The types of everything that scripts can call, for lua-language-server, made from the one table
 // of bindings.
 
+import CallModel
+
 /// The `---@meta` file that `callagent meta` prints.
 public enum MetaFile {
     /// What the file begins with.
     public static let mark = "---@meta callagent"
+
+    /// The words of a field that has no others, as a type: editors and `check` know them.
+    static func words<Words: CaseIterable & RawRepresentable>(_: Words.Type) -> String
+    where Words.RawValue == String {
+        words(Words.allCases.map(\.rawValue))
+    }
+
+    static func words(_ words: [String]) -> String {
+        words.map { "\"\($0)\"" }.joined(separator: "|")
+    }
 
     /// The whole file.
     public static var text: String {
@@ -40,9 +52,10 @@ public enum MetaFile {
         ],
         ["---@class Decision"],
         [
-            "---@class Push", "---@field user string", "---@field provider string",
-            "---@field kind string",
-            "---@field reason string", "---@field topic string?", "---@field title string?",
+            "---@class Push", "---@field user string",
+            "---@field provider \(PushDraft.providers)",
+            "---@field kind \(PushDraft.kinds)", "---@field reason \(PushDraft.reasons)",
+            "---@field topic string?", "---@field title string?",
             "---@field body string?", "---@field payload table?",
             "---@field payload_raw string?", "---@field expires_in integer",
             "---@field collapse_id string?",
@@ -68,13 +81,18 @@ public enum MetaFile {
             "---@field json any",
         ],
         [
-            "---@class Summary", "---@field reason string", "---@field detail string?",
+            "---@class Summary", "---@field reason \(words(EndReason.self))",
+            "---@field detail string?",
             "---@field duration number", "---@field answered boolean", "---@field by string?",
             "---@field extended_raw string?",
         ],
-        ["---@class Context", "---@field reason string", "---@field generation string"],
         [
-            "---@class PluginError", "---@field plugin string", "---@field kind string",
+            "---@class Context", "---@field reason \(words(ChangeReason.self))",
+            "---@field generation string",
+        ],
+        [
+            "---@class PluginError", "---@field plugin string",
+            "---@field kind \(words(Failure.self))",
             "---@field message string", "---@field quarantined boolean",
         ],
         [
@@ -112,7 +130,7 @@ public enum MetaFile {
         ("timeout", "number"), ("remaining", "number"), ("extended_data", "table?"),
         ("extended_raw", "string?"), ("items", "table<string, string>?"), ("vars", "table"),
         ("alive", "boolean"), ("group", "boolean"), ("receiver", "User|string|nil"),
-        ("transferred_by", "User?"),
+        ("sender", "User?"), ("transferred_by", "User?"),
     ]
 
     static var callFieldNames: [String] { callFieldTypes.map(\.0) }

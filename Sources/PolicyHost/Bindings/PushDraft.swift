@@ -72,6 +72,10 @@ extension PushDraft {
     }
 
     static let fixed = ["user", "provider", "reason"]
+    /// The words of `provider`, `kind` and `reason`, as types.
+    static let providers = MetaFile.words(["apns", "fcm", "web", "webhook"])
+    static let kinds = MetaFile.words(["voip", "alert"])
+    static let reasons = MetaFile.words(["invite", "add", "cancel", "leave", "end", "missed"])
     private static let names = [
         "kind", "topic", "title", "body", "payload", "payload_raw", "expires_in", "collapse_id",
     ]

@@ -10,7 +10,11 @@ extension MistakeFinder {
         _ name: LuaName, of owner: LuaExpression, _ arguments: [LuaExpression], _ range: Range<Int>
     ) {
         let type = type(of: owner).present
+        if name.text == "gsub" { judgeCallbacks("string.gsub", arguments) }
         switch type {
+        case .nothing:
+            return report(
+                "'\(Self.shown(owner))' is nil here: it has no '\(name.text)'", owner.range)
         case .object: if reportUnknown("method", name, of: type) { return }
         case .library: break
         case _ where type.isText: return judgeTextMember("method", name)
@@ -42,13 +46,17 @@ extension MistakeFinder {
             } else {
                 let count = mistakes.count
                 judge(arguments, of: signature, name, range)
-                if mistakes.count == count { judgeMore(called, arguments) }
+                if mistakes.count == count { judgeMore(called, arguments, range) }
             }
         case .nothing, .boolean, .integer, .number, .text, .duration, .timeOfDay, .list, .map,
             .decision, .object:
             report("'\(name)' is no function, but \(type.phrase)", called.range)
         case .any, .function, .table, .shape, .library, .options, .either: break
         }
+        guard Self.isOfHost(called) else { return }
+        judgeCallbacks(name, arguments)
+        judgeWalk(name, arguments)
+        if name == "require" { judgeModule(arguments.first) }
     }
 
     /// `call.finish()` has no call.
@@ -58,8 +66,9 @@ extension MistakeFinder {
         guard case .member(let owner, let name) = called.kind else { return }
         let wanted = type(of: owner).present
         if let first = arguments.first {
+            // A table that is written out is no call, although some are taken in its place.
             let given = type(of: first)
-            guard !given.cases.contains(where: { $0.mayFit(wanted) }) else { return }
+            guard !given.cases.contains(where: { $0 == .any || $0 == wanted }) else { return }
         }
         report("write \(Self.shown(owner)):\(name.text)(…), with a colon", name.range)
     }
@@ -69,7 +78,6 @@ extension MistakeFinder {
         _ range: Range<Int>
     ) {
         for (parameter, argument) in zip(signature.parameters, arguments) {
-            if argument === arguments.last, argument.givesMore { break }
             let wanted: ScriptType =
                 parameter.isOptional ? .either(of: [parameter.type, .nothing]) : parameter.type
             judge(argument, as: wanted, shown(parameter, of: name))
@@ -97,12 +105,19 @@ extension MistakeFinder {
     }
 
     /// What the types alone do not say.
-    mutating func judgeMore(_ called: LuaExpression, _ arguments: [LuaExpression]) {
+    private mutating func judgeMore(
+        _ called: LuaExpression, _ arguments: [LuaExpression], _ range: Range<Int>
+    ) {
         switch called.kind {
         case .global("plugin"): judgeManifest(arguments.first)
         case .global("later"): judgeTimer(arguments.dropFirst().first)
+        case .global("config"): judgeOptions(arguments.first)
+        case .global("migrate"): judgeMigration(arguments.first, called.range)
+        case .global(let name) where Returned.decisions.contains(name):
+            judgeDecision(name, arguments, range)
         case .member(let owner, let name):
-            if case .global("on") = owner.kind { return judgeHandler(name.text, arguments.first) }
+            if owner.isGlobal("on") { return judgeHandler(name.text, arguments.first) }
+            if owner.isGlobal("http") { return judgeAddress(arguments.first) }
             guard case .global("option") = owner.kind,
                 let text = OptionReader.mistake(of: name.text, arguments)
             else { return }
@@ -137,7 +152,8 @@ extension MistakeFinder {
 
     /// `later` starts only what the plugin declares.
     mutating func judgeTimer(_ name: LuaExpression?) {
-        guard let name, let timers, case .text(let text?) = name.kind, !timers.contains(text)
+        guard let name, let timers = declared.timers, case .text(let text?) = name.kind,
+            !timers.contains(text)
         else { return }
         report("unknown timer '\(text)'\(Suggestion.text(for: text, among: timers))", name.range)
     }

@@ -18,6 +18,7 @@ extension MistakeFinder {
             found.append((type(of: first).present, range))
         }
         for (type, range) in found { judge(type, returnedBy: hook, range) }
+        judgeShaping(hook, function)
     }
 
     private mutating func judge(
@@ -93,7 +94,7 @@ extension MistakeFinder {
         return "the timer '\(timer)' is declared"
     }
 
-    private static func isOfHost(_ called: LuaExpression) -> Bool {
+    static func isOfHost(_ called: LuaExpression) -> Bool {
         switch called.kind {
         case .global: return true
         case .member(let owner, _):
@@ -103,7 +104,7 @@ extension MistakeFinder {
         }
     }
 
-    private static let flags: [String: Int] = Dictionary(
+    static let flags: [String: Int] = Dictionary(
         Bindings.all.map { ($0.name, $0.flags) }, uniquingKeysWith: { first, _ in first })
 }
 

@@ -9,8 +9,12 @@ extension MistakeFinder {
         _ sign: String, _ left: LuaExpression, _ right: LuaExpression, _ range: Range<Int>
     ) {
         switch sign {
-        case "==", "~=": judgeEquality(left, right, range)
-        case "<", ">", "<=", ">=": judgeOrder(left, right, range)
+        case "==", "~=":
+            judgeEquality(left, right, range)
+            judgeBounds(sign, left, right, range)
+        case "<", ">", "<=", ">=":
+            judgeOrder(left, right, range)
+            judgeBounds(sign, left, right, range)
         case "..": for side in [left, right] { judgeJoined(side) }
         case "and", "or": break
         default: for side in [left, right] { judgeOperand(sign, side) }

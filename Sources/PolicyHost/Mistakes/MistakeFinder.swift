@@ -16,8 +16,7 @@ package struct Mistake: Equatable, Sendable {
 package struct MistakeFinder {
     let types: TypeFinder
     var known: KnownTypes { types.known }
-    /// Timers that the plugin's files declare; nil: some names are computed.
-    let timers: Set<String>?
+    let declared: DeclaredNames
     private(set) var mistakes: [Mistake] = []
 
     /// What is told of a plugin's files, by file and line.
@@ -27,10 +26,10 @@ package struct MistakeFinder {
         var changes: [ScriptProblem] = []
     }
 
-    /// What is found in the files of a plugin.
-    static func findings(in source: PluginSource) -> Findings {
+    /// What is found in the files of a plugin, to which the operator grants these capabilities.
+    static func findings(in source: PluginSource, granted: Set<String>? = nil) -> Findings {
         let all = source.files.map { TypeFinder(LuaParser.file($0.text)) }
-        let timers = TimerNames.declared(in: all)
+        let declared = DeclaredNames(all, of: source, granted: granted)
         let changes = ChangeFinder.changes(in: all, of: source)
         var findings = Findings()
         for (file, (types, changes)) in zip(source.files, zip(all, changes)) {
@@ -43,15 +42,17 @@ package struct MistakeFinder {
                         $0.text, file: file.name, line: lines.line(of: $0.range.lowerBound))
                 }
             }
-            findings.mistakes += placed(mistakes(in: types, timers: timers))
-            findings.changes += placed(changes)
+            findings.mistakes += placed(mistakes(in: types, declared))
+            findings.changes += placed(changes + unreached(in: types))
         }
         return findings
     }
 
     /// The mistakes in one file, in order.
-    package static func mistakes(in types: TypeFinder, timers: Set<String>?) -> [Mistake] {
-        var finder = MistakeFinder(types: types, timers: timers)
+    package static func mistakes(
+        in types: TypeFinder, _ declared: DeclaredNames
+    ) -> [Mistake] {
+        var finder = MistakeFinder(types: types, declared: declared)
         for expression in types.nodes.expressions { finder.judge(expression) }
         for statement in types.nodes.statements { finder.judge(statement) }
         finder.judgePlaces()
@@ -60,9 +61,14 @@ package struct MistakeFinder {
             .sorted { $0.range.lowerBound < $1.range.lowerBound }
     }
 
-    private init(types: TypeFinder, timers: Set<String>?) {
+    /// What is never reached: it is no mistake, and does nothing.
+    package static func unreached(in types: TypeFinder) -> [Mistake] {
+        types.file.unreached.map { Mistake(text: "this is never reached", range: $0) }
+    }
+
+    private init(types: TypeFinder, declared: DeclaredNames) {
         self.types = types
-        self.timers = timers
+        self.declared = declared
     }
 
     mutating func report(_ text: String, _ range: Range<Int>) {
@@ -97,6 +103,10 @@ package struct MistakeFinder {
             report("no option '\(name.text)' is declared\(hint)", name.range)
         case .object: reportUnknown("field", name, of: type)
         case .decision: report("a decision has no fields", name.range)
+        case .nothing:
+            report("'\(Self.shown(owner))' is nil here: it has no '\(name.text)'", owner.range)
+        case .list:
+            report("a list has no field '\(name.text)'", name.range)
         case .integer, .number, .boolean:
             report("\(type.phrase) has no field '\(name.text)'", name.range)
         case _ where type.isText: judgeTextMember("field", name)
@@ -149,7 +159,8 @@ package struct MistakeFinder {
             for (index, target) in targets.enumerated() {
                 judgeAssignment(target, index < values.count ? values[index] : nil)
             }
-        case .back, .blocks, .loop: break
+        case .loop(let locals, let values, _): judgeLoop(locals, values)
+        case .back, .blocks: break
         }
     }
 
@@ -167,6 +178,7 @@ package struct MistakeFinder {
     }
 
     private mutating func judgeAssignment(_ target: LuaExpression, _ value: LuaExpression?) {
+        judgeKept(target, value)
         guard case .member(let owner, let name) = target.kind else { return }
         let type = type(of: owner).present
         switch type {
@@ -187,5 +199,15 @@ package struct MistakeFinder {
             }
         default: break
         }
+    }
+
+    /// `state.decide = function() … end`.
+    private mutating func judgeKept(_ target: LuaExpression, _ value: LuaExpression?) {
+        guard let value, case .function = value.kind, let owner = target.owner else { return }
+        var isKept = owner.isGlobal("state") || target.root?.isGlobal("state") == true
+        if case .member(let call, let name) = owner.kind, name.text == "vars" {
+            isKept = isKept || type(of: call).present == .object("Call")
+        }
+        if isKept { report("a function is no data: it cannot be kept here", value.range) }
     }
 }

@@ -66,7 +66,8 @@ package struct ScriptMember: Equatable, Sendable {
 }
 
 extension ScriptType {
-    private static let casesFollowed = 16
+    /// More than any field has words.
+    private static let casesFollowed = 24
 
     /// One of these, or simply the only one.
     static func either(of types: [ScriptType]) -> ScriptType {
@@ -146,7 +147,11 @@ extension ScriptType {
         case .library(let name): "the library '\(name)'"
         case .options: "the options"
         case .decision: "a decision"
-        case .either(let all): all.filter { $0 != .nothing }.map(\.phrase).joined(separator: " or ")
+        case .either(let all):
+            all.filter { $0 != .nothing }.map(\.phrase).reduce(into: [String]()) {
+                phrases, phrase in
+                if !phrases.contains(phrase) { phrases.append(phrase) }
+            }.joined(separator: " or ")
         }
     }
 

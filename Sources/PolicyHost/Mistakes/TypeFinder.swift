@@ -13,11 +13,14 @@ package final class TypeFinder {
     private var found: [ObjectIdentifier: ScriptType] = [:]
     private var isBeingFound: Set<ObjectIdentifier> = []
     private var made: [ObjectIdentifier: ScriptType?] = [:]
+    /// Locals that are asked about somewhere: they may be nil on purpose.
+    private let asked: Set<ObjectIdentifier>
     private static let stepsFollowed = 500
 
     package init(_ file: LuaFile) {
         self.file = file
         nodes = file.nodes
+        asked = nodes.askedLocals
         // What a function is given may be known only after another one: three rounds are plenty.
         for _ in 0..<3 {
             learn()
@@ -51,6 +54,8 @@ package final class TypeFinder {
         let function: LuaFunction
         let local: LuaLocal?
         let given: [ScriptType]
+        /// What parameters are that nothing is given to.
+        var rest = ScriptType.any
     }
 
     private func learn() {
@@ -71,8 +76,9 @@ package final class TypeFinder {
                 continue
             }
             for (index, parameter) in all[0].function.parameters.enumerated() {
-                let types = all.map { index < $0.given.count ? $0.given[index] : .any }
-                given[ObjectIdentifier(parameter)] = .either(of: types)
+                let types = all.map { index < $0.given.count ? $0.given[index] : $0.rest }
+                let type = ScriptType.either(of: types)
+                given[ObjectIdentifier(parameter)] = type == .nothing ? never(parameter) : type
             }
         }
     }
@@ -100,6 +106,9 @@ package final class TypeFinder {
 
     /// `local a, b = f()`.
     private func learnResults(_ locals: [LuaLocal], _ values: [LuaExpression]) {
+        if values.isEmpty {
+            for local in locals { given[ObjectIdentifier(local)] = never(local) }
+        }
         guard locals.count > 1 || values.count > 1 else { return }
         for (index, local) in locals.enumerated() {
             if index < values.count - 1 || index == 0, index < values.count {
@@ -110,6 +119,11 @@ package final class TypeFinder {
                 given[ObjectIdentifier(local)] = place < results.count ? results[place] : .any
             }
         }
+    }
+
+    /// The type of a local that is given nothing: nil for sure, unless a script asks about it.
+    private func never(_ local: LuaLocal) -> ScriptType {
+        file.isWhole && !asked.contains(ObjectIdentifier(local)) ? .nothing : .any
     }
 
     private func results(of expression: LuaExpression) -> [ScriptType] {
@@ -161,7 +175,8 @@ package final class TypeFinder {
                 parameter.isOptional
                     ? .either(of: [parameter.type, .nothing]) : parameter.type
             }
-            return Use(function: function, local: local, given: types)
+            let rest: ScriptType = handler.takesMore ? .any : .nothing
+            return Use(function: function, local: local, given: types, rest: rest)
         }
     }
 
@@ -224,12 +239,21 @@ package final class TypeFinder {
         if case .global(let name) = called.kind {
             if name == "config" { return .options(OptionReader(self).options(arguments.first)) }
             if Returned.decisions.contains(name) { return .decision(name) }
-            if name == "tostring" { return .text(nil) }
+            if let type = Self.luaResults[name] { return type }
         }
         if let (function, _) = function(called) { return decision(madeBy: function) ?? .any }
         guard case .function(let signature?) = type(of: called) else { return .any }
         return signature.isGeneric ? .any : signature.results.first ?? .any
     }
+
+    /// What functions of Lua give.
+    private static let luaResults: [String: ScriptType] = [
+        "tostring": .text(nil), "tonumber": .either([.number, .nothing]),
+        "type": .either(
+            [
+                "nil", "boolean", "number", "string", "table", "function", "thread", "userdata",
+            ].map { .text($0) }),
+    ]
 
     /// What a function of the plugin makes, if every way through it that returns makes a decision.
     private func decision(madeBy function: LuaFunction) -> ScriptType? {
@@ -296,5 +320,31 @@ package final class TypeFinder {
             return .either(of: left.cases.filter { $0 != .nothing } + [right])
         default: return left.isNumber && right.isNumber ? .number : .any
         }
+    }
+}
+
+extension LuaNodes {
+    /// The locals that a script asks about: whether they are there, or what they equal.
+    fileprivate var askedLocals: Set<ObjectIdentifier> {
+        var asked: Set<ObjectIdentifier> = []
+        func note(_ expression: LuaExpression) {
+            switch expression.kind {
+            case .local(let local): asked.insert(ObjectIdentifier(local))
+            case .brackets(let inside): note(inside)
+            default: break
+            }
+        }
+        for case .blocks(let conditions, _) in statements { for one in conditions { note(one) } }
+        for expression in expressions {
+            switch expression.kind {
+            case .unary("not", let value): note(value)
+            case .binary("and", let left, let right), .binary("or", let left, let right),
+                .binary("==", let left, let right), .binary("~=", let left, let right):
+                note(left)
+                note(right)
+            default: break
+            }
+        }
+        return asked
     }
 }
