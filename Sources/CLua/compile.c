@@ -3,16 +3,16 @@
 
 #include "vm.h"
 
-int cl_load_text(lua_State *L, callua_bytes source, const char *name) {
+// Some editors begin a file with the mark of UTF-8; Lua's own loader of files skips it too.
+static callua_bytes without_mark(callua_bytes source) {
     static const char mark[] = "\xEF\xBB\xBF";
-    const char *text = (const char *)source.start;
-    size_t count = source.count;
-    // Some editors begin a file with the mark of UTF-8; Lua's own loader of files skips it too.
-    if (count >= 3 && memcmp(text, mark, 3) == 0) {
-        text += 3;
-        count -= 3;
-    }
-    return luaL_loadbufferx(L, text, count, name, "t");
+    if (source.count < 3 || memcmp(source.start, mark, 3) != 0) return source;
+    return (callua_bytes){source.start + 3, source.count - 3};
+}
+
+int cl_load_text(lua_State *L, callua_bytes source, const char *name) {
+    callua_bytes text = without_mark(source);
+    return luaL_loadbufferx(L, (const char *)text.start, text.count, name, "t");
 }
 
 static int append_code(lua_State *L, const void *bytes, size_t count, void *out) {
@@ -23,12 +23,38 @@ static int append_code(lua_State *L, const void *bytes, size_t count, void *out)
 typedef struct {
     const char *chunk;
     callua_bytes source;
+    uint64_t budget;
+    // Where the compiler is.
+    size_t place;
+    int line;
+    uint64_t deadline;
 } text;
+
+// Lua takes the square of the time for some texts, such as one expression of 50,000 `or`: it gets
+// the file in pieces, between which the clock is looked at.
+static const char *next_piece(lua_State *L, void *data, size_t *count) {
+    enum { PIECE = 512 };
+    text *t = data;
+    if (cl_processor_time() > t->deadline) {
+        lua_pushfstring(L,
+                        "%s:%d: compiling takes over %d ms: an expression or a row of "
+                        "'elseif' is too long",
+                        t->chunk + 1, t->line, (int)(t->budget / 1000000));
+        lua_error(L);
+    }
+    const uint8_t *piece = t->source.start + t->place;
+    *count = t->source.count - t->place;
+    if (*count > PIECE) *count = PIECE;
+    for (size_t i = 0; i < *count; i++) t->line += piece[i] == '\n';
+    t->place += *count;
+    return (const char *)piece;
+}
 
 static int compile(lua_State *L) {
     callua_vm *vm = cl_vm(L);
-    const text *t = lua_touserdata(L, 1);
-    if (cl_load_text(L, t->source, t->chunk) != LUA_OK) return lua_error(L);
+    text *t = lua_touserdata(L, 1);
+    t->deadline = cl_processor_time() + t->budget;
+    if (lua_load(L, next_piece, t, t->chunk, "t") != LUA_OK) return lua_error(L);
     vm->out.count = 0;
     lua_dump(L, append_code, &vm->out, 0);
     return 0;
@@ -72,8 +98,9 @@ static int list_names(lua_State *L) {
     return 0;
 }
 
-bool callua_compile(callua_vm *vm, const char *chunk, callua_bytes source, callua_bytes *code) {
-    text t = {chunk, source};
+bool callua_compile(callua_vm *vm, const char *chunk, callua_bytes source, uint64_t budget,
+                    callua_bytes *code) {
+    text t = {.chunk = chunk, .source = without_mark(source), .budget = budget, .line = 1};
     bool done = cl_protected(vm, compile, &t);
     *code = cl_bytes(&vm->out);
     return done;

@@ -68,7 +68,8 @@ struct DebugFiles {
         var code = callua_bytes()
         let isDone = file.text.withUnsafeBufferPointer {
             callua_compile(
-                vm, "@\(file.name)", callua_bytes(start: $0.baseAddress, count: $0.count), &code)
+                vm, "@\(file.name)", callua_bytes(start: $0.baseAddress, count: $0.count),
+                1_000_000_000, &code)
         }
         guard isDone else { return [] }
         let bytes = Array(UnsafeBufferPointer(start: code.start, count: code.count))

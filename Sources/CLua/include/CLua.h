@@ -194,8 +194,10 @@ void callua_load(
 bool callua_cover(callua_vm *vm);
 /// One bit for every line of `file`: whether it has run.
 callua_bytes callua_covered(const callua_vm *vm, const char *file);
-/// Compiles `source` without running it: Lua's bytecode, or a message and false.
-bool callua_compile(callua_vm *vm, const char *chunk, callua_bytes source, callua_bytes *code);
+/// Compiles `source` without running it, for at most `budget` ns: Lua's bytecode, or a message and
+/// false.
+bool callua_compile(
+    callua_vm *vm, const char *chunk, callua_bytes source, uint64_t budget, callua_bytes *code);
 /// Every name that scripts can use, as an array of `NAME` and `LIBRARY.NAME`.
 bool callua_names(callua_vm *vm, callua_bytes *names);
 /// Calls the function `reference` with `arguments`, an array, for at most `budget` ns.

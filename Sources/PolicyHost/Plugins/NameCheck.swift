@@ -2,6 +2,7 @@
 
 import CLua
 import CallModel
+import Configuration
 import Lua
 
 extension PluginState {
@@ -25,7 +26,8 @@ extension PluginState {
         var code = callua_bytes()
         let isDone = file.text.withUnsafeBufferPointer {
             callua_compile(
-                vm, "@" + file.name, callua_bytes(start: $0.baseAddress, count: $0.count), &code)
+                vm, "@" + file.name, callua_bytes(start: $0.baseAddress, count: $0.count),
+                setting.limits.loadTime.nanoseconds, &code)
         }
         guard isDone else { throw ScriptProblem(message: code.string, in: file.name) }
         let bytes = Array(UnsafeBufferPointer(start: code.start, count: code.count))
