@@ -57,6 +57,7 @@ static const struct {
     {"alive", FIELD_ALIVE},
     {"group", PLAIN_CALL_GROUP},
     {"receiver", PLAIN_CALL_RECEIVER},
+    {"sender", PLAIN_CALL_SENDER},
     {"transferred_by", PLAIN_CALL_TRANSFERRED_BY},
 };
 

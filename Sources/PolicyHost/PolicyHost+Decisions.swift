@@ -38,7 +38,8 @@ extension PolicyHost {
         case .incomingData(let call, let user, let text):
             chain = Chain(
                 id: id, generation: answering,
-                view: CallView(call: call, facts: facts, now: now, callee: account(in: call)),
+                view: CallView(
+                    call: call, facts: facts, now: now, callee: account(in: call), sender: user),
                 inquiry: .incoming(user: user, text: text), cause: cause,
                 deadline: shapingDeadline(question.decideBy), place: 0, since: now)
         case .outgoingData(let call, let texts):

@@ -426,7 +426,7 @@ static void put_table(lua_State *L, callua_page page) {
 static const char *const call_names[] = {
     "id", "mode", "kind", "caller", "callee", "inviter", "invitees", "users", "timeout",
     "remaining", "extended_data", "extended_raw", "items", "vars", "alive", "group", "receiver",
-    "transferred_by",
+    "sender",    "transferred_by",
 };
 
 enum { CALL_NAMES = sizeof call_names / sizeof call_names[0] };

@@ -50,7 +50,8 @@ enum {
     PLAIN_CALL_GROUP = 11,
     PLAIN_CALL_RECEIVER = 12,
     PLAIN_CALL_TRANSFERRED_BY = 13,
-    PLAIN_CALL_FIELDS = 14,
+    PLAIN_CALL_SENDER = 14,
+    PLAIN_CALL_FIELDS = 15,
 };
 
 // The kinds of decisions.

@@ -13,6 +13,8 @@ struct CallView {
     var callee: UserID?
     /// Who would see the data that is shaped.
     var receiver: UserID?
+    /// Who sent the data that is shaped.
+    var sender: UserID?
     /// For `on.dial`: the users to be invited.
     var invitees: [UserID]?
 
@@ -121,6 +123,10 @@ extension PlainWriter {
         } else if let group = view.call.receiver {
             mark(PLAIN_CALL_RECEIVER, nil)
             text(group.text)
+        }
+        if let sender = view.sender {
+            mark(PLAIN_CALL_SENDER, nil)
+            user(view.facts(of: sender))
         }
         if let invitees = view.invitees {
             mark(PLAIN_CALL_INVITEES, nil)
