@@ -100,6 +100,20 @@ extension PolicyHost {
         }
     }
 
+    /// The clock was set, and no time has passed: what comes again begins anew from there.
+    package func restartTimers(at now: Moment) {
+        services.now = now
+        for timer in timers.values.sorted(by: { $0.id < $1.id }) {
+            guard timer.schedule != nil, let (plugin, declaration) = declared(timer) else {
+                continue
+            }
+            var timer = timer
+            timer.dueAt = declaration.schedule.next(
+                after: now, now: now, plugin.setting.zone, wallOffset: services.wallOffset)
+            add(timer)
+        }
+    }
+
     // MARK: Firing
 
     func timerDue(_ id: UInt64) {

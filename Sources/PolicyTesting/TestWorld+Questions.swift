@@ -147,10 +147,12 @@ extension TestWorld {
     /// What the plugins decided in this step about the first whom they were asked about.
     private func decision(about id: CallID) -> LuaValue {
         for question in asked {
-            guard case .invite(let call, _, let place) = question.subject, call.id == id,
-                case .invite(let decision, _, let next) = answers[question.id]
+            guard case .invite(let call, _, _) = question.subject, call.id == id,
+                case .invite(let decision, let plugin, let next) = answers[question.id]
             else { continue }
             if case .ring(let span?) = decision { ringing = (span, next) }
+            // The one that decided is asked again itself, whoever was asked before it.
+            let place = plan.plugins.firstIndex { $0.source.name == plugin }
             return decision.value(isAgain: next == place)
         }
         return .null
@@ -200,7 +202,7 @@ extension TestWorld {
     // MARK: Shapes
 
     func data(_ arguments: Arguments) throws(Refused) -> LuaValue {
-        let call = try call(arguments[2], arguments.name)
+        let call = try call(arguments[2], arguments.name, more: ["user"])
         let text = try Self.text(of: arguments[0]) ?? ""
         let receiver = call.participants[1].user
         let direction = arguments[1].text ?? "in"
@@ -213,8 +215,11 @@ extension TestWorld {
             let answer = try ask(.outgoingData(call, [outgoing]), facts(of: call))
             if case .views(let views) = answer, let view = views.first { shaped = view.text }
         } else {
+            let sender = try arguments[2]["user"].text.map { text throws(Refused) in
+                try Self.user(text)
+            }
             let answer = try ask(
-                .incomingData(call, user: call.caller, data: text), facts(of: call))
+                .incomingData(call, user: sender ?? call.caller, data: text), facts(of: call))
             if case .data(let data) = answer { shaped = data }
         }
         guard let shaped else { return .null }

@@ -317,6 +317,7 @@ final class TestWorld {
             take(host.handle(.callEnded(call.id), at: now))
         }
         now = moment
+        host.restartTimers(at: now)
         (stored, devices, answeredFor) = ([:], [:], [])
         board = Switchboard(settings: given.settings, seed: newNumber(), at: now)
         configure()

@@ -188,6 +188,32 @@ import Testing
         #expect(found.contains(expected), "\(found)")
     }
 
+    /// No time passes while the clock is set: what comes again begins anew from there.
+    @Test func timersBeginAnewWhereTheClockIsSet() throws {
+        let text = """
+            local function note(what) log.info(what .. time.format " %a %H:%M") end
+            every("1h", "sweep", function() note "every" end)
+            at("10:00", "open", function() note "at" end)
+            test("forward", function(t)
+              t.clock "Mon 09:00"
+              t.advance "90m"
+              t.clock "Wed 09:30"
+              t.advance "1h"
+              t.equal(t.logs(), {
+                "at Mon 10:00", "every Mon 10:00", "at Wed 10:00",
+                "every Wed 10:30",
+              })
+            end)
+            test("back", function(t)
+              t.clock "Fri 09:30"
+              t.clock "Tue 09:30"
+              t.advance "1h"
+              t.equal(t.logs(), { "at Tue 10:00", "every Tue 10:30" })
+            end)
+            """
+        #expect(try verdict(text) == "passed")
+    }
+
     @Test func oneTestDoesNotSeeAnother() throws {
         let text = """
             local n = 0

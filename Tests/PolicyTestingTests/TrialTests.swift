@@ -23,7 +23,9 @@ import Testing
           if res then return forward(res.json.to) end
         end)
         on.token(function(_, user) return { user = user.id } end)
-        on.extended_data(function(data, call, dir) return { dir = dir, was = data } end)
+        on.extended_data(function(data, call, dir) 
+          return { dir = dir, was = data, who = call.sender and call.sender.id }
+        end)
         on.push(function(push) push.title = call end)
         on.accepted(function(call) call:signal { hi = true } end)
         """
@@ -78,6 +80,8 @@ import Testing
             try run(.token) { $0.call = ["user": "carl"] }.answers == [#"{"user":"carl"}"#])
         #expect(
             try run(.data("x", direction: "out")).answers == [#"{"dir":"out","was":"x"}"#])
+        let sent = try run(.data("x", direction: "in")) { $0.call = ["user": "bob"] }
+        #expect(sent.answers == [#"{"dir":"in","was":"x","who":"bob"}"#])
         #expect(try run(.push(["provider": "fcm"])).answers[0].contains(#""title":"Hi""#))
         let told = try run(.event("accepted")) { $0.call = ["to": "desk"] }
         #expect(told.answers.isEmpty)
@@ -115,6 +119,20 @@ import Testing
         ("busy", "on.invite(function(c) if c.callee.calls > 0 then return reject 'busy' end end)"),
         ("greeter", "on.invite(function() return accept { wait = '2s' } end)"),
     ]
+
+    /// Whoever was asked before it, it is the one that is asked again.
+    @Test func aRingThatAsksItselfAgainSaysSo() throws {
+        let ring = "return ring { for_ = '20s', again = true }"
+        let again = ("again", "on.invite(function() \(ring) end)")
+        let once = ("once", "on.invite(function() return ring { for_ = '20s' } end)")
+        for chain in [[again], [Self.chain[0], again], [again, Self.chain[3]]] {
+            let outcome = try ask(chain) { _, _ in }
+            #expect(outcome.answers.first == #"ring { again = true, for_ = "20s" }"#)
+            #expect(outcome.answers.count > 1)
+        }
+        let outcome = try ask([Self.chain[0], once, Self.chain[3]]) { _, _ in }
+        #expect(outcome.answers == [#"ring { for_ = "20s" }"#, #"accept { wait = "2s" }"#])
+    }
 
     @Test func allPluginsAreAskedInTheirOrder() throws {
         let outcome = try ask(Self.chain) { _, _ in }
