@@ -85,9 +85,12 @@ public struct Arguments: Sendable {
         if case .bytes = self[index] {
             return Refused("bad argument #\(index + 1) to '\(name)' (a string that is not UTF-8)")
         }
+        let given = index < count ? self[index].typeName : "no value"
+        // Of numbers those that are none or endless are wrong.
+        let wanted = given == expected ? "finite \(expected)" : expected
         return Refused(
-            "bad argument #\(index + 1) to '\(name)' (\(expected) expected, got "
-                + "\(index < count ? self[index].typeName : "no value"))", isWrongType: true)
+            "bad argument #\(index + 1) to '\(name)' (\(wanted) expected, got \(given))",
+            isWrongType: true)
     }
 }
 

@@ -230,14 +230,22 @@ struct FuzzInventor {
         switch hook {
         case .invite: return FuzzStep(name: "invite", arguments: [call(isSeveral: true)])
         case .dial: return FuzzStep(name: "dial", arguments: [call(isSeveral: true)])
-        case .join: return FuzzStep(name: "join", arguments: [call(isSeveral: false)])
-        case .token: return FuzzStep(name: "token", arguments: [call(isSeveral: false)])
+        case .join: return FuzzStep(name: "join", arguments: [callOfSomebody()])
+        case .token: return FuzzStep(name: "token", arguments: [callOfSomebody()])
         case .push: return FuzzStep(name: "push", arguments: [push(), call(isSeveral: false)])
         case .extendedData:
             let way = chance(2) ? "in" : "out"
-            return FuzzStep(name: "data", arguments: [data(), .text(way), call(isSeveral: false)])
+            return FuzzStep(name: "data", arguments: [data(), .text(way), callOfSomebody()])
         default: return FuzzStep(name: "event", arguments: [.text(hook.rawValue), event(hook)])
         }
+    }
+
+    /// A call with the user who wants something of it, mostly one whom the plugin does not expect.
+    private mutating func callOfSomebody() -> LuaValue {
+        guard case .table(let pairs) = call(isSeveral: false), chance(2) else {
+            return call(isSeveral: false)
+        }
+        return .table(pairs + [.init(key: .text("user"), value: user())])
     }
 
     private mutating func event(_ hook: Hook) -> LuaValue {

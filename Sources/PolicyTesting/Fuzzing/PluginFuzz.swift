@@ -167,10 +167,7 @@ public final class PluginFuzz {
 
     private func fault(of steps: [FuzzStep], _ outcome: Outcome) -> Fault? {
         guard outcome.vain.isEmpty else { return nil }
-        if let failure = outcome.failure {
-            let line = failure.split(separator: "\n").first.map(String.init) ?? failure
-            return Fault(kind: .failure, text: line, mark: Self.mark(of: line))
-        }
+        if let failure = outcome.failure { return Self.fault(failure) }
         if let slow = slowness(of: steps, outcome.processor) { return slow }
         if let other = order.other {
             let before = play(steps, other)
@@ -183,6 +180,11 @@ public final class PluginFuzz {
             }
         }
         return zoneFault(of: steps)
+    }
+
+    private static func fault(_ failure: String) -> Fault {
+        let line = failure.split(separator: "\n").first.map(String.init) ?? failure
+        return Fault(kind: .failure, text: line, mark: mark(of: line))
     }
 
     /// Where a failure is: a line of the plugin, else what it says without its numbers.
@@ -228,7 +230,12 @@ public final class PluginFuzz {
         guard here.failure == nil, let answer = here.answers.first else { return nil }
         for zone in FuzzInventor.zones {
             let there = play([Self.moved(to: zone)] + steps + [question], order.source)
-            guard there.failure == nil, let other = there.answers.first,
+            if let failure = there.failure {
+                var fault = Self.fault(failure)
+                (fault.zone, fault.steps) = (zone, steps + [question])
+                return fault
+            }
+            guard let other = there.answers.first,
                 Self.head(other) != Self.head(answer)
             else { continue }
             return Fault(
