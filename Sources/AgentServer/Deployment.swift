@@ -36,14 +36,17 @@ public struct Deployment: Sendable {
     /// - Parameters:
     ///   - file: the operator's file; nil: the defaults.
     ///   - seed: of the plugins' dice.
+    ///   - isForTests: whether every secret reads as `secret:NAME`, wherever it is.
     ///   - environment: where `secret "env:…"` looks.
     /// - Throws: `configuration`, one line `FILE:LINE: text` for each fault.
     public init(
-        file: String?, seed: UInt64, environment: @escaping Environment = Self.ownEnvironment
+        file: String?, seed: UInt64, isForTests: Bool = false,
+        environment: @escaping Environment = Self.ownEnvironment
     ) throws(AgentError) {
         do throws(ScriptProblems) {
             try self.init(
-                try Self.configuration(at: file, environment: environment),
+                try Self.configuration(
+                    at: file, isForTests: isForTests, environment: environment),
                 Self.library(for: file), seed: seed)
         } catch {
             throw .configuration(error.description)
@@ -57,11 +60,13 @@ public struct Deployment: Sendable {
     ///   - server: whose generation's part does not count.
     ///   - grants: what plugins may have at most; nil: what the generation gives them.
     init(
-        _ kept: StoredGeneration, under server: Configuration, grants: Grants? = nil, seed: UInt64
+        _ kept: StoredGeneration, under server: Configuration, grants: Grants? = nil,
+        isForTests: Bool = false, seed: UInt64
     ) throws(AgentError) {
         do throws(ScriptProblems) {
             var configuration = server
-            configuration.generation = try Self.generationPart(in: kept, of: server.file)
+            configuration.generation = try Self.generationPart(
+                in: kept, of: server.file, isForTests: isForTests)
             if let grants {
                 let taken = grants.missing(for: Grants(configuration))
                 configuration.takeAway(taken)
@@ -156,10 +161,10 @@ public struct Deployment: Sendable {
     /// The generation's part of a kept file. The rest of an old file does not count any more, so it
     /// is not even read.
     private static func generationPart(
-        in kept: StoredGeneration, of file: String?
+        in kept: StoredGeneration, of file: String?, isForTests: Bool = false
     ) throws(ScriptProblems) -> GenerationPart {
         guard let text = configurationText(in: kept) else { return GenerationPart() }
-        return try configuration(text, file, only: .generation).generation
+        return try configuration(text, file, only: .generation, isForTests: isForTests).generation
     }
 
     /// The present name of a kept generation: old ones were named for the whole file.

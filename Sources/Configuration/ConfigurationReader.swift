@@ -10,7 +10,7 @@ extension Configuration {
     /// What the file at `path` says. Paths in it begin at its folder. An unknown name or a wrong
     /// type is a problem with file, line and a suggestion.
     public static func load(
-        path: String, environment: @escaping (String) -> String?
+        path: String, isForTests: Bool = false, environment: @escaping (String) -> String?
     ) throws(ScriptProblems) -> Configuration {
         guard let text = Files.read(path) else {
             throw ScriptProblems([ScriptProblem(Files.complaint(path))])
@@ -19,7 +19,8 @@ extension Configuration {
         let folder = parts.count > 1 ? parts.dropLast().joined(separator: "/") : "."
         let file = SourceFile(name: parts.last.map(String.init) ?? path, text: text)
         var configuration = try read(
-            file, folder: folder.isEmpty ? "/" : folder, environment: environment)
+            file, folder: folder.isEmpty ? "/" : folder, isForTests: isForTests,
+            environment: environment)
         configuration.file = path
         return configuration
     }

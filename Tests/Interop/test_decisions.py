@@ -96,6 +96,20 @@ def test_decisions_are_replayed_without_a_server(bot):
     assert code == 1 and "2 recorded decisions asked again: 2 would change" in output, output
 
 
+def test_a_replay_needs_no_secrets(bot):
+    agent = bot(ACCEPT)
+    call(agent, "ann")
+    kept = agent.tool("replay", "--against", "nonsense")[1].split("kept are: ")[1].split()[0]
+    agent.stop()
+    file = agent.folder / "callagent.lua"
+    file.write_text(file.read_text() + '''
+auth = { { alg = "HS256", key = secret "file:gone.key" } }
+''')
+    for words in (["replay"], ["replay", "--against", kept]):
+        code, output = agent.tool(*words)
+        assert code == 0 and "1 recorded decision asked again: none would change" in output, output
+
+
 def test_a_shadow_is_asked_without_effect(bot):
     agent = bot(ACCEPT)
     rewrite(agent, BUSY)

@@ -10,7 +10,7 @@ import StoreContract
 /// Replays recorded decisions without a server.
 public enum DecisionReplay {
     /// What the operator's files on disk decide otherwise than it was decided, or than a kept
-    /// generation decides.
+    /// generation decides. Every secret reads as `secret:NAME`: their files need not be there.
     ///
     /// - Parameters:
     ///   - records: the decisions, oldest first.
@@ -21,13 +21,14 @@ public enum DecisionReplay {
     public static func run(
         _ records: [DecisionRecord], file: String?, against kept: String?
     ) throws(AgentError) -> ReplayReport {
-        let deployment = try Deployment(file: file, seed: 1)
+        let deployment = try Deployment(file: file, seed: 1, isForTests: true)
         guard let kept else {
             return ReplayReport(records, by: deployment.generation, cryptography: .system)
         }
         let place = AgentOptions.place(deployment.configuration)
         let other = try Deployment(
-            try generation(kept, in: place), under: deployment.configuration, seed: 1)
+            try generation(kept, in: place), under: deployment.configuration, isForTests: true,
+            seed: 1)
         return ReplayReport(
             records, by: deployment.generation, against: other.generation, cryptography: .system)
     }
