@@ -341,8 +341,9 @@ extension Switchboard {
         return false
     }
 
-    /// Whether `user` is in no other call, and not lost in one.
+    /// Whether `user` is in no other call, and not lost in one; plugins take any number (A12).
     private mutating func isFree(_ user: UserID, in call: Call) -> Bool {
+        if settings.answers(for: user) { return true }
         guard let place = users.find(user) else { return true }
         return !users[place].isLost && busyCall(of: user, besides: calls.find(call.id)) == nil
     }
