@@ -26,7 +26,8 @@ extension DebugSession {
     func handleAtStop(_ request: DebugRequest) throws(DebugProblem) {
         let commands = [
             "continue", "next", "stepIn", "stepOut", "stepBack", "reverseContinue", "stackTrace",
-            "scopes", "variables", "evaluate", "setVariable", "exceptionInfo", "completions",
+            "scopes", "variables", "evaluate", "setVariable", "setExpression", "exceptionInfo",
+            "completions",
         ]
         guard commands.contains(request.command) else {
             throw DebugProblem("there is no command '\(request.command)'")
@@ -50,6 +51,7 @@ extension DebugSession {
         case "variables": try variables(request, stop)
         case "evaluate": try evaluate(request, stop)
         case "setVariable": try setVariable(request, stop)
+        case "setExpression": try setExpression(request, stop)
         case "completions": try complete(request, stop)
         default: try exceptionInfo(request, stop)
         }
@@ -113,7 +115,7 @@ extension DebugSession {
         return .object(json)
     }
 
-    private func frame(_ id: JSONValue?, _ stop: DebugStop) throws(DebugProblem) -> DebugFrame {
+    func frame(_ id: JSONValue?, _ stop: DebugStop) throws(DebugProblem) -> DebugFrame {
         guard let number = id?.integer, number >= 1, number <= Int64(stop.frames.count) else {
             throw DebugProblem("this function is not under way any more")
         }
@@ -170,7 +172,7 @@ extension DebugSession {
         return .integer(Int64(stop.holders.count))
     }
 
-    private func holder(_ id: JSONValue?, _ stop: DebugStop) throws(DebugProblem) -> DebugHolder {
+    func holder(_ id: JSONValue?, _ stop: DebugStop) throws(DebugProblem) -> DebugHolder {
         guard let number = id?.integer, number >= 1, number <= Int64(stop.holders.count) else {
             throw DebugProblem("these variables are not shown any more")
         }
@@ -235,7 +237,7 @@ extension DebugSession {
     }
 
     /// The value, type and members of a value.
-    private func shown(
+    func shown(
         _ value: SeenValue, _ state: DebuggedState, _ expression: String?, _ stop: DebugStop
     ) -> JSONObject {
         var text = value.shown(sight.text)
@@ -361,59 +363,10 @@ extension DebugSession {
         return rows.filter { $0.isName && $0.isShown }.map(\.shownKey)
     }
 
-    private func topFrame(_ stop: DebugStop) -> DebugFrame {
+    func topFrame(_ stop: DebugStop) -> DebugFrame {
         var frame = top(stop.state, stop.handler)
         frame.level = stop.skipped
         return DebugFrame(state: stop.state, frame: frame)
-    }
-
-    private func setVariable(_ request: DebugRequest, _ stop: DebugStop) throws(DebugProblem) {
-        let holder = try holder(request.arguments["variablesReference"], stop)
-        guard let name = request.arguments["name"]?.string,
-            let text = request.arguments["value"]?.string
-        else { throw DebugProblem("'setVariable' needs a name and a value") }
-        let (state, slot, frame) = try slot(of: name, in: holder, stop)
-        let value = try evaluate(text, frame.frame, frame.state)
-        guard state === frame.state || !value.isObject else {
-            throw DebugProblem("this value belongs to another Lua state")
-        }
-        try state.set(slot(), to: value)
-        hasSetValues = true
-        reply(request, shown(value, state, nil, stop))
-    }
-
-    /// Where a variable is kept, and where its new value is worked out.
-    private func slot(
-        of name: String, in holder: DebugHolder, _ stop: DebugStop
-    ) throws(DebugProblem) -> (DebuggedState, () -> callua_slot, DebugFrame) {
-        switch holder {
-        case .locals(let frame), .upvalues(let frame):
-            var isLocal = false
-            if case .locals = holder { isLocal = true }
-            let rows =
-                try isLocal
-                ? frame.state.locals(frame.frame) : frame.state.upvalues(frame.frame)
-            guard !name.hasPrefix("("),
-                let index = rows.lastIndex(where: { $0.key == .text(name) })
-            else { throw DebugProblem("'\(name)' cannot be changed") }
-            var slot = callua_slot()
-            slot.frame = frame.frame
-            slot.number = Int32(isLocal ? index + 1 : -(index + 1))
-            return (frame.state, { slot }, frame)
-        case .members(let state, let value, _, let start):
-            var pages = MemberPages(state: state, value: value, owner: nil, count: sight.members)
-            try pages.addPlaces(from: 0)
-            try pages.addNamed(from: start)
-            let place = name.hasPrefix("[") ? Int64(name.dropFirst().dropLast()) : nil
-            let key =
-                place.map { LuaValue.integer($0) }
-                ?? pages.rows.first { $0.shownKey == name }?.key
-            guard let key, !name.hasPrefix("("), key.list == nil else {
-                throw DebugProblem("'\(name)' cannot be changed")
-            }
-            return (state, { state.slot(key, of: value.reference) }, topFrame(stop))
-        case .waits, .data: throw DebugProblem("what has been cannot be changed")
-        }
     }
 
     private func exceptionInfo(_ request: DebugRequest, _ stop: DebugStop) throws(DebugProblem) {
@@ -498,7 +451,7 @@ private struct StackPages {
 }
 
 /// Members of a value, page by page.
-private struct MemberPages {
+struct MemberPages {
     let state: DebuggedState
     let value: SeenValue
     let owner: String?

@@ -259,6 +259,7 @@ extension DebugSession {
         let stop = DebugStop(state, place, line: line, error: error, skipped: frame.level)
         self.stop = stop
         (isPauseWanted, stopsIn, goal) = (false, nil, .free)
+        if state.handlers[notice.handler]?.isLoad == false { awaitsEntry = false }
         var body = reason.body
         body["threadId"] = .integer(threadID(state.number, notice.handler))
         body["allThreadsStopped"] = true
@@ -274,9 +275,10 @@ extension DebugSession {
 
     /// Goes on to `goal`.
     func resume(_ goal: DebugGoal, _ request: DebugRequest) {
-        self.goal = goal
-        stop = nil
         let isContinue = request.command == "continue"
+        // What stopped while a file was loaded was not yet where the run is to stop.
+        self.goal = isContinue && awaitsEntry ? .entry : goal
+        stop = nil
         reply(request, isContinue ? ["allThreadsContinued": true] : JSONObject())
     }
 }

@@ -52,6 +52,8 @@ public final class DebugSession {
     var breakpoints = Breakpoints()
     var stopsAtErrors: Set<String> = ["uncaught"]
     private var stopsOnEntry = false
+    /// Whether the first line of a handler or test is still to come, where it is to stop.
+    var awaitsEntry = false
     private var ignoresBreakpoints = false
     /// What editors count from, less 1.
     private(set) var lineShift = 0
@@ -247,6 +249,7 @@ public final class DebugSession {
         "supportsConfigurationDoneRequest": true, "supportsFunctionBreakpoints": true,
         "supportsConditionalBreakpoints": true, "supportsHitConditionalBreakpoints": true,
         "supportsEvaluateForHovers": true, "supportsStepBack": true, "supportsSetVariable": true,
+        "supportsSetExpression": true,
         "supportsRestartRequest": true, "supportsExceptionInfoRequest": true,
         "supportsDelayedStackTraceLoading": true, "supportsLoadedSourcesRequest": true,
         "supportsLogPoints": true, "supportsTerminateRequest": true,
@@ -309,7 +312,7 @@ public final class DebugSession {
             tell("thread", ["reason": "started", "threadId": .integer(id)])
         }
         (isEnding, runsAgain, stop, survey) = (true, true, nil, nil)
-        goal = stopsOnEntry && !ignoresBreakpoints ? .entry : .free
+        beginAtEntry()
     }
 
     private func setBreakpoints(_ request: DebugRequest) throws(DebugProblem) {
@@ -377,7 +380,7 @@ public final class DebugSession {
 
     private func runTarget() {
         guard let target else { return stage = .ended }
-        goal = stopsOnEntry && !ignoresBreakpoints ? .entry : .free
+        beginAtEntry()
         var result = DebugResult(lines: [], isGood: false)
         repeat {
             beginRun()
@@ -394,6 +397,11 @@ public final class DebugSession {
         stage = .ended
         tell("exited", ["exitCode": .integer(result.isGood && !isEnding ? 0 : 1)])
         tell("terminated")
+    }
+
+    private func beginAtEntry() {
+        awaitsEntry = stopsOnEntry && !ignoresBreakpoints
+        goal = awaitsEntry ? .entry : .free
     }
 
     private func beginRun() {

@@ -51,6 +51,19 @@ private let desk = """
         #expect(editor.events("stopped").count == 3)
     }
 
+    /// A breakpoint in the top level of the file comes first, and takes nothing away.
+    @Test func itStopsOnEntryAlsoAfterABreakpointOfTheLoad() throws {
+        let editor = try Editor(desk)
+        editor.launch("good", stops: [["line": 13]], ["stopOnEntry": true])
+        editor.look()
+        // The call that begins in line 13 comes back to it, for the test and for the plugin.
+        editor.go("continue", "continue", "continue", "continue")
+        editor.play()
+        #expect(editor.lines == [13, 13, 13, 13, 22])
+        let reasons = editor.events("stopped").map { $0["reason"]?.string }
+        #expect(reasons.last == "entry" && reasons.count == 5)
+    }
+
     @Test func stepsFollowFunctionsAndHandlers() throws {
         let editor = try Editor(desk)
         editor.launch("good", ["stopOnEntry": true])
@@ -229,5 +242,47 @@ private let desk = """
             ])
         #expect(editor.values == ["42", "\"ann\"", "there is no 'total' in this function"])
         #expect(editor.output.contains("values that were set"))
+    }
+
+    @Test func whatIsLookedAtIsSet() throws {
+        let text = """
+            local seen = { list = { 1, 2 }, ["two words"] = 0 }
+            on.invite(function(call)
+              local n = 1
+              seen.list[1] = n
+              return seen.list[1] > 0 and accept {} or nil
+            end)
+            test("one", function(t) t.invite { from = "ann", to = "bob" } end)
+            """
+        let editor = try Editor(text)
+        editor.launch("one", stops: [["line": 5]])
+        editor.look()
+        for (expression, value) in [
+            ("n", "n + 6"), (" seen.list[n - 6] ", "'x'"), ("seen['two words']", "2"),
+            ("seen.list", "call"), ("seen", "nil"), ("call.id", "1"), ("nobody", "1"),
+            ("n + 1", "1"), ("call.nothing.x", "1"),
+        ] {
+            editor.ask("setExpression") {
+                [
+                    "expression": .string(expression), "value": .string(value),
+                    "frameId": $0.frame,
+                ]
+            }
+            if expression != "seen.list" {
+                editor.evaluate("n")
+            } else {
+                editor.evaluate("seen.list.mode")
+            }
+        }
+        editor.play()
+        let set = editor.answers("setExpression").map { $0["value"]?.string ?? $0.string ?? "?" }
+        #expect(
+            set == [
+                "7", "\"x\"", "2", "call", "nil", "a call cannot be changed",
+                "there is no variable 'nobody' in this function",
+                "'n + 1' is nothing that can be set", "unknown field 'nothing' of call",
+            ])
+        #expect(editor.values.first == "7" && editor.values[3] == "\"common\"")
+        #expect(editor.answers("initialize")[0]["supportsSetExpression"] == true)
     }
 }
