@@ -6,7 +6,10 @@ import PolicyHost
 
 /// The files with copies of `state`, beside those of the decisions.
 package enum StateFiles {
-    package static func path(in directory: String) -> String { "\(directory)/states.jsonl" }
+    /// The newest ones: of all plugins, and of those that change more than their share.
+    package static func paths(in directory: String) -> [String] {
+        ["\(directory)/states.jsonl", "\(directory)/states.busy.jsonl"]
+    }
 
     /// Writes one line, without its end.
     package static func write(
@@ -34,7 +37,7 @@ package enum StateFiles {
     static func copies(_ wanted: Set<UInt64>, in directory: String) -> [UInt64: StateCopy] {
         var found: [UInt64: StateCopy] = [:]
         let names = wanted.map { Array("\"state\":\"\(String($0, radix: 16))\"".utf8) }
-        for path in LineFile.all(path(in: directory)) {
+        for path in paths(in: directory).flatMap(LineFile.all) {
             LineFile.visit(path) { line in
                 // The id stands behind the time, which has 13 digits for some centuries.
                 let head = line.prefix(60)

@@ -349,13 +349,33 @@ private final class Place {
             log.flush()
         }
         let names = place.names.filter { $0.hasPrefix("states") }
-        #expect(names == ["states.jsonl", "states.jsonl.1"])
+        #expect(names == ["states.busy.jsonl", "states.busy.jsonl.1", "states.jsonl"])
         let files = DecisionFiles(directory: place.path)
         let newest = files.newest(2)
         let last = files.withStates(try #require(newest.last))
         #expect(last.copies["kept"] == kept && last.copies["p"]?.id == 200)
-        let missing = copy(2, count: 3_000)
-        #expect(files.withStates(record(2, naming: [("p", missing)])).copies["p"] == nil)
+        let missing = copy(60, count: 3_000)
+        #expect(files.withStates(record(60, naming: [("p", missing)])).copies["p"] == nil)
+    }
+
+    /// A plugin that changes much at every question takes nothing away from the others.
+    @Test func onePluginCannotFillTheFilesOfAll() throws {
+        let place = try Place()
+        let log = place.log { $0.size = 65_536 }
+        let quiet = record(1, naming: [("quiet", copy(1, count: 1_000))])
+        log.note(.decision(quiet))
+        for number in 2...500 as ClosedRange<UInt64> {
+            log.note(.decision(record(number, naming: [("busy", copy(number, count: 3_000))])))
+            log.flush()
+        }
+        let files = DecisionFiles(directory: place.path)
+        #expect(files.withStates(quiet).copies["quiet"]?.id == 1)
+        let last = files.withStates(try #require(files.newest(1).last))
+        #expect(last.copies["busy"]?.id == 500)
+        let sizes = place.names.filter { $0.hasPrefix("states") }.map {
+            Files.read("\(place.path)/\($0)", limit: 1 << 30)?.count ?? 0
+        }
+        #expect(sizes.reduce(0, +) < 4 * (65_536 + 4_500))
     }
 
     @Test func aCopyThatNamesWhoIsForgottenGoes() throws {
@@ -373,7 +393,7 @@ private final class Place {
         log.note(.decision(record(1, naming: [("p", hers), ("q", theirs)])))
         log.flush()
         let gone = Forgotten(UserID("ann"), as: UserID("deleted:0000000000000001"))
-        let changed = try log.states?.rewriteWhole(0) { StateFiles.forgetting(gone, in: $0) }
+        let changed = try log.states[0].rewriteWhole(0) { StateFiles.forgetting(gone, in: $0) }
         #expect(changed == 1)
         let named = record(1, naming: [("p", hers)]).line
         let line = try #require(DecisionRecord.forgetting(gone, in: named))

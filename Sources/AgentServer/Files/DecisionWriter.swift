@@ -13,17 +13,22 @@ final class DecisionWriter: @unchecked Sendable {
     typealias System = LineFiles.System
 
     let files: LineFiles
-    /// Copies of `state` that the records name.
-    let states: LineFiles
+    /// Copies of `state` that the records name, and those of plugins that have had their share of
+    /// the newest of these files: whoever changes much takes nothing away from the others.
+    let states, busyStates: LineFiles
     private let log: Log
     private var lines = JSONWriter()
     /// The copies that were written last, into the newest file.
     private var written: [UInt64] = []
     private var statesMoved = 0
+    /// The bytes of each plugin in the newest file of `states`.
+    private var shares: [String: Int] = [:]
     /// So many of them are known; an older one is written again.
     private static let writtenMax = 64
-    /// Bytes of one file of copies, of which there are two.
-    private static let statesMax = 32 << 20
+    /// Bytes of one file of copies, of which there are two, and two for busy plugins.
+    private static let statesMax = 16 << 20
+    /// The part of a file of copies that one plugin may fill.
+    private static let share = 4
 
     /// A log in the file `path`, and in the numbered files beside it.
     init(path: String, log: Log, system: System = System()) {
@@ -33,11 +38,12 @@ final class DecisionWriter: @unchecked Sendable {
             words: LineFiles.Words(
                 cannotWrite: "cannot write the decision log",
                 cannotOpen: "cannot open the decision log"), system: system)
-        states = LineFiles(
-            path: StateFiles.path(in: Deployment.folder(of: path)), log: log,
-            words: LineFiles.Words(
-                cannotWrite: "cannot write the states of plugins",
-                cannotOpen: "cannot open the states of plugins"), system: system)
+        let paths = StateFiles.paths(in: Deployment.folder(of: path))
+        let words = LineFiles.Words(
+            cannotWrite: "cannot write the states of plugins",
+            cannotOpen: "cannot open the states of plugins")
+        states = LineFiles(path: paths[0], log: log, words: words, system: system)
+        busyStates = LineFiles(path: paths[1], log: log, words: words, system: system)
         configure(Configuration.DecisionLog())
     }
 
@@ -45,6 +51,7 @@ final class DecisionWriter: @unchecked Sendable {
     func configure(_ limits: Configuration.DecisionLog) {
         files.limits = (limits.size, limits.files)
         states.limits = (min(Self.statesMax, limits.size), 2)
+        busyStates.limits = states.limits
     }
 
     /// Writes `entries`; returns how many were left out because of the disk.
@@ -73,10 +80,16 @@ final class DecisionWriter: @unchecked Sendable {
             StateFiles.write(copy, of: state.plugin, at: record.at, into: &lines)
             lines.append(UInt8(ascii: "\n"))
             let count = lines.written.count
-            let isWhole = states.append(lines.written) == count
+            let part = shares[state.plugin, default: 0] + count
+            let isBusy = part > states.limits.size / Self.share
+            if !isBusy { shares[state.plugin] = part }
+            let isWhole = (isBusy ? busyStates : states).append(lines.written) == count
             lines.removeAll()
             // Older files go: what is still in use stands in the newest one.
-            if states.moved != statesMoved { (written, statesMoved) = ([], states.moved) }
+            if states.moved + busyStates.moved != statesMoved {
+                if !isBusy { shares = [:] }
+                (written, statesMoved) = ([], states.moved + busyStates.moved)
+            }
             guard isWhole else { continue }
             written.append(copy.id)
             if written.count > Self.writtenMax { written.removeFirst() }

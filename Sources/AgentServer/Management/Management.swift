@@ -65,13 +65,14 @@ final class Management {
                 DecisionRecord.forgetting(gone, in: line)
             }
         }
-        let states = decisions?.states.map { lines in
+        let states = (decisions?.states ?? []).map { lines in
             Forgetting.Records(name: "states", lines: lines) { gone, line in
                 StateFiles.forgetting(gone, in: line)
             }
         }
         forgetting = try Forgetting(
-            gateway, self, [journals, records, states].compactMap { $0 }, thread, decisions, pushes,
+            gateway, self, [journals, records].compactMap { $0 } + states, thread, decisions,
+            pushes,
             loop: loop, log: log)
         forgetting?.resume()
     }

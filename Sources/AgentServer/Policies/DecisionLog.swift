@@ -23,7 +23,7 @@ final class DecisionLog {
     /// The files themselves, for their thread; nil: there are none.
     let lines: LineFiles?
     /// The same for copies of `state`.
-    let states: LineFiles?
+    let states: [LineFiles]
     private let log: Log
     /// Decisions noted in this turn.
     private var pending: [DecisionEntry] = []
@@ -44,12 +44,12 @@ final class DecisionLog {
     init(directory: String?, log: Log, writer: DecisionWriter? = nil) {
         self.log = log
         guard let directory else {
-            (files, lines, states) = (nil, nil, nil)
+            (files, lines, states) = (nil, nil, [])
             return
         }
         let own = writer ?? DecisionWriter(path: DecisionFiles.path(in: directory), log: log)
         files = writer == nil ? FilesThread(own) : FilesThread(here: own)
-        (lines, states) = (own.files, own.states)
+        (lines, states) = (own.files, [own.states, own.busyStates])
     }
 
     /// Puts other sizes into force.
