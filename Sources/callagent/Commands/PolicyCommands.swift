@@ -81,7 +81,7 @@ extension Command {
         let span = try arguments.duration("--since") ?? 7_200_000
         let answer = AdminAnswer.ask(
             .explainUser,
-            ["user": user.text, "since_at": "\(Clock.wallMilliseconds() - span)"],
+            ["user": user.text, "since_at": "\(max(0, Clock.wallMilliseconds() - span))"],
             of: try Installation.admin(arguments))
         return answer.show(isJSON: isJSON) { answer in
             for line in JournalLines.why(answer) { Screen.say(line) }
