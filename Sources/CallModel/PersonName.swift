@@ -7,6 +7,8 @@ public struct PersonName: Hashable, Sendable, CustomStringConvertible {
 
     /// The longest name in bytes.
     public static let bytesMax = 64
+    /// The longest list of `user.get`.
+    public static let askedAtOnce = 100
 
     /// The name `text`; nil when it is too long, when nothing of it would be seen, or when it has
     /// characters that break a line or turn the direction of the text that follows.
@@ -27,8 +29,11 @@ public struct PersonName: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// U+2800 is the braille sign without a dot: seen by nobody, and a sign like others to Unicode.
+    /// Whoever wants to ring without a name knows it.
     private static func isUnseen(_ scalar: Unicode.Scalar) -> Bool {
         scalar.properties.isWhitespace || scalar.properties.isDefaultIgnorableCodePoint
+            || scalar.value == 0x2800
     }
 }
 

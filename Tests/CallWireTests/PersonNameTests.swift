@@ -20,7 +20,7 @@ import Testing
         // Overrides, embeddings and isolates: "Ann" that reads "nnA", or turns what follows it.
         "\u{202E}nnA", "Ann\u{202A}", "Ann\u{2066}", "Ann\u{2069}",
         // Nobody would see these.
-        " ", "\u{200B}\u{2060}", "\u{3000}",
+        " ", "\u{200B}\u{2060}", "\u{3000}", "\u{2800}", "\u{2800} \u{2800}",
     ])
     func theseAreNot(text: String) {
         #expect(PersonName(checking: text) == nil)
