@@ -77,10 +77,11 @@ extension Switchboard {
     /// Removes `users` from the call. They are noted, because they may not `call.join` before
     /// somebody invites them (K111).
     mutating func remove(_ asker: Asker, _ id: CallID, _ users: [UserID]) throws(Refusal) {
-        let place = try locateJoined(asker, id, needs: .remove)
+        // Form is checked before state (D49).
         if users.isEmpty {
             throw Refusal(.badRequest, "nobody to remove", detail: .field("users"))
         }
+        let place = try locateJoined(asker, id, needs: .remove)
         let (chosen, errors) = try calls[place.slot].choose(users, for: "removed") {
             if $0.user == asker.user { return .itself }
             return $0.state == .joined ? nil : $0.obstacleToCancel

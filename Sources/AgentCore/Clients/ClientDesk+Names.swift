@@ -5,16 +5,13 @@ import CallWire
 import StoreContract
 
 extension ClientDesk {
-    /// The longest list of `user.get`.
-    static let namesAtOnce = 100
-
     /// Why `identity` may not say, or ask, what people are called; nil: nothing is in the way.
     func obstacleToName(by operation: Operation, of identity: Identity) -> Refusal? {
         switch operation {
         case .userGet(let users):
-            guard users.isEmpty || users.count > Self.namesAtOnce else { return nil }
+            guard users.isEmpty || users.count > PersonName.askedAtOnce else { return nil }
             return Refusal(
-                .badRequest, "users: must have 1 to \(Self.namesAtOnce) entries",
+                .badRequest, "users: must have 1 to \(PersonName.askedAtOnce) entries",
                 detail: .field("users"))
         case .userSet(let user, let name):
             guard identity.isServer else {

@@ -52,7 +52,15 @@ extension OperationDescriptor {
     /// The schema of the data.
     func schema(_ rules: FieldRules) -> JSONValue {
         Schema.object(
-            required.fields.map { $0.member(rules, isRequired: true) }
+            required.fields.map { needed($0, rules) }
                 + optional.fields.map { $0.member(rules, isRequired: false) })
+    }
+
+    /// A list of users that is required has somebody in it.
+    private func needed(_ field: Field, _ rules: FieldRules) -> SchemaMember {
+        guard field == .users else { return field.member(rules, isRequired: true) }
+        let most = name == .userGet ? PersonName.askedAtOnce : rules.limits.listEntries
+        let users = Schema.list(of: Schema.ref("Name"), 1...most)
+        return SchemaMember(field.name, users, field.about, optional: false)
     }
 }
