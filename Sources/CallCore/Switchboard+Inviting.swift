@@ -4,8 +4,6 @@ import Collections
 import CallModel
 
 extension Switchboard {
-    // MARK: call.invite
-
     /// Checks without changing anything, so that it can be asked before shaping too (F65).
     mutating func checkInvite(_ asker: Asker, _ invitation: Invitation) throws(Refusal) -> Selection
     {

@@ -3,8 +3,6 @@
 import CallModel
 
 extension Switchboard {
-    // MARK: call.cancel
-
     /// What a `call.cancel` would do.
     struct Cancellation {
         let slot: CallSlot
