@@ -73,8 +73,9 @@ extension Switchboard {
         try perform(asker)
     }
 
-    /// The operation that `input` refuses in the name of a plugin, and whose it is.
-    public func refused(by input: Input) -> (user: UserID, operation: Operation)? {
+    /// The operation that `input` refuses in the name of a plugin, and whose it is. Mutating, or
+    /// an object of another module that has the switchboard would copy all of it to ask.
+    public mutating func refused(by input: Input) -> (user: UserID, operation: Operation)? {
         guard case .answered(let id, .refuse) = input else { return nil }
         return staged[id].map { ($0.asker.user, $0.operation) }
     }

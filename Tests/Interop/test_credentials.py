@@ -1,16 +1,14 @@
 """Media credentials: a JWT library and a real TURN server take what the bundled plugins make."""
 
 import json
-import shutil
-import socket
 import subprocess
 import time
 
 import jwt
 import pytest
 
-from agent import PATIENCE, wait_for
 from calls import invite
+from turn import Turn
 
 SECRET = "a-secret-of-at-least-thirty-two-bytes"
 LIVEKIT = {"url": "wss://media.example.com", "key": "APIabc", "secret": SECRET}
@@ -66,36 +64,12 @@ def test_who_is_in_a_call_gets_a_token_from_the_server(make_agent):
 
 @pytest.fixture
 def turn(tmp_path):
-    """A coturn on loopback that knows nothing but a secret; gives its port."""
-    server = shutil.which("turnserver")
-    assert server, "coturn is missing: sh examples/install.sh --checks"
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    log = open(tmp_path / "turn.log", "wb")
-    process = subprocess.Popen(
-        [server, "-n", "--listening-ip", "127.0.0.1", "--relay-ip", "127.0.0.1",
-         "--listening-port", str(port), "--use-auth-secret", "--static-auth-secret", SECRET,
-         "--realm", "example.com", "--userdb", str(tmp_path / "turn.db"), "--no-tls", "--no-dtls",
-         "--no-cli", "--allow-loopback-peers", "--simple-log", "--log-file", "stdout",
-         "--pidfile", str(tmp_path / "turn.pid")],
-        cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-
-    def listens():
-        assert process.poll() is None, (tmp_path / "turn.log").read_text(errors="replace")
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=PATIENCE).close()
-            return True
-        except OSError:
-            return False
-
+    """The port of a coturn."""
+    server = Turn(tmp_path / "turn", SECRET)
     try:
-        wait_for("coturn", listens, patience=30)
-        yield port
+        yield server.start().port
     finally:
-        process.kill()
-        process.wait(PATIENCE)
-        log.close()
+        server.crash()
 
 
 def allocate(port, username, credential):

@@ -1,17 +1,17 @@
 """Voice through a relay only: coturn, with the credentials that the bundled plugin makes."""
 
 import contextlib
-import subprocess
 import time
 
 import pytest
 
-from agent import PATIENCE, free_port, wait_for
+from agent import wait_for
 from browser import ROOT, needs_browser
 from firefox import Firefox, needs_firefox
 from test_browser_phone import Phone
 from test_firefox import TONE, FirefoxPhone
 from test_browser_media import connect, hears, loud, speaker  # noqa: F401, fixtures
+from turn import Turn
 
 pytestmark = needs_browser
 SECRET = "a secret that the server shares"
@@ -57,38 +57,9 @@ WAYS = """(async () => {
 })()"""
 
 
-class Relay:
-    """coturn on a port of its own."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.port = free_port()
-        folder.mkdir()
-        self.process = None
-
-    def start(self):
-        with open(self.folder / "log", "ab") as log:
-            self.process = subprocess.Popen(
-                ["turnserver", "-n", "--no-cli", "--no-tls", "--no-dtls", "--listening-ip",
-                 "127.0.0.1", "--relay-ip", "127.0.0.1", "--listening-port", str(self.port),
-                 "--allow-loopback-peers", "--use-auth-secret", "--static-auth-secret", SECRET,
-                 "--realm", "test", "--pidfile", str(self.folder / "pid"), "--userdb",
-                 str(self.folder / "db"), "--log-file", "stdout", "--simple-log"],
-                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        text = self.folder / "log"
-        wait_for("coturn", lambda: "Relay ports initialization done" in text.read_text(
-            errors="replace").split("\0")[-1])
-        return self
-
-    def crash(self):
-        self.process.kill()
-        self.process.wait(PATIENCE)
-        (self.folder / "log").write_bytes(b"")
-
-
 @pytest.fixture
 def relay(tmp_path):
-    made = Relay(tmp_path / "relay")
+    made = Turn(tmp_path / "relay", SECRET)
     try:
         yield made.start()
     finally:
