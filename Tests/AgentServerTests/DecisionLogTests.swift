@@ -378,6 +378,26 @@ private final class Place {
         #expect(sizes.reduce(0, +) < 4 * (65_536 + 4_500))
     }
 
+    /// Else it would use up its own share by that, and then share the file of the busy one.
+    @Test func aBusyPluginHasNoCopyOfAnotherOneWrittenAgain() throws {
+        let place = try Place()
+        let log = place.log { $0.size = 65_536 }
+        let kept = copy(1, count: 1_000)
+        for number in 2...500 as ClosedRange<UInt64> {
+            let states = [("quiet", kept), ("busy", copy(number, count: 3_000))]
+            log.note(.decision(record(number, naming: states)))
+            log.flush()
+        }
+        func copies(in name: String) -> Int {
+            let bytes = Files.read("\(place.path)/\(name)", limit: 1 << 30) ?? []
+            return bytes.split(separator: 0x0A).filter {
+                String(decoding: $0, as: UTF8.self).contains("\"quiet\"")
+            }.count
+        }
+        #expect(copies(in: "states.jsonl") == 1)
+        #expect(copies(in: "states.busy.jsonl") == 0 && copies(in: "states.busy.jsonl.1") == 0)
+    }
+
     @Test func aCopyThatNamesWhoIsForgottenGoes() throws {
         let place = try Place()
         let log = place.log()

@@ -18,13 +18,12 @@ final class DecisionWriter: @unchecked Sendable {
     let states, busyStates: LineFiles
     private let log: Log
     private var lines = JSONWriter()
-    /// The copies that were written last, into the newest file.
-    private var written: [UInt64] = []
-    private var statesMoved = 0
+    // Apart, or a busy plugin would have the copies of all others written again and again.
+    private var written = NewestCopies(), busyWritten = NewestCopies()
     /// The bytes of each plugin in the newest file of `states`.
     private var shares: [String: Int] = [:]
-    /// So many of them are known; an older one is written again.
-    private static let writtenMax = 64
+    /// So many copies of each are known; an older one is written again.
+    fileprivate static let writtenMax = 64
     /// Bytes of one file of copies, of which there are two, and two for busy plugins.
     private static let statesMax = 16 << 20
     /// The part of a file of copies that one plugin may fill.
@@ -75,29 +74,51 @@ final class DecisionWriter: @unchecked Sendable {
     private func writeStates(of entry: DecisionEntry) {
         guard case .decision(let record) = entry, let input = record.input else { return }
         for state in input.states ?? [] {
-            guard let copy = state.copy, !written.contains(copy.id) else { continue }
+            guard let copy = state.copy, !written.has(copy), !busyWritten.has(copy) else {
+                continue
+            }
             lines.startText()
             StateFiles.write(copy, of: state.plugin, at: record.at, into: &lines)
             lines.append(UInt8(ascii: "\n"))
-            let count = lines.written.count
-            let part = shares[state.plugin, default: 0] + count
-            let isBusy = part > states.limits.size / Self.share
-            if !isBusy { shares[state.plugin] = part }
-            let isWhole = (isBusy ? busyStates : states).append(lines.written) == count
-            lines.removeAll()
-            // Older files go: what is still in use stands in the newest one.
-            if states.moved + busyStates.moved != statesMoved {
-                if !isBusy { shares = [:] }
-                (written, statesMoved) = ([], states.moved + busyStates.moved)
+            let part = shares[state.plugin, default: 0] + lines.written.count
+            if part > states.limits.size / Self.share {
+                busyWritten.add(copy, append(to: busyStates), busyStates.moved)
+            } else {
+                shares[state.plugin] = part
+                if written.add(copy, append(to: states), states.moved) { shares = [:] }
             }
-            guard isWhole else { continue }
-            written.append(copy.id)
-            if written.count > Self.writtenMax { written.removeFirst() }
+            lines.removeAll()
         }
+    }
+
+    /// Whether all of the line was written.
+    private func append(to files: LineFiles) -> Bool {
+        files.append(lines.written) == lines.written.count
     }
 
     /// Logs that decisions are missing.
     func tellLeftOut(_ count: Int) {
         log.warn("decisions were left out of the decision log", ("count", "\(count)"))
+    }
+}
+
+/// The copies that were written last, into the newest file of one name.
+private struct NewestCopies {
+    private var ids: [UInt64] = []
+    private var moved = 0
+
+    func has(_ copy: StateCopy) -> Bool { ids.contains(copy.id) }
+
+    /// Notes that `copy` was written, if it is there as a whole. Returns whether another file is
+    /// the newest since, of `moved` that were moved aside: older ones go, and what is still in use
+    /// shall stand in the newest.
+    @discardableResult
+    mutating func add(_ copy: StateCopy, _ isWhole: Bool, _ moved: Int) -> Bool {
+        let isMoved = moved != self.moved
+        if isMoved { (ids, self.moved) = ([], moved) }
+        guard isWhole else { return isMoved }
+        ids.append(copy.id)
+        if ids.count > DecisionWriter.writtenMax { ids.removeFirst() }
+        return isMoved
     }
 }
