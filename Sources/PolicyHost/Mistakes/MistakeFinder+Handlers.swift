@@ -71,13 +71,19 @@ extension MistakeFinder {
     /// The body of a function that is called later.
     private mutating func judgeWithin(_ argument: LuaExpression) {
         guard case .function(let function) = argument.kind else { return }
+        judgeCalls(
+            in: function, having: CALLUA_LOAD_ONLY, "belongs to the top level of a plugin")
+    }
+
+    /// Says `text` of what the host offers with `flag` and a function calls, however deep.
+    mutating func judgeCalls(in function: LuaFunction, having flag: Int, _ text: String) {
         for expression in LuaNodes.within(function.body) {
             guard case .call(let called, _) = expression.kind, Self.isOfHost(called) else {
                 continue
             }
             let name = Self.shown(called)
-            guard let flags = Self.flags[name], flags & CALLUA_LOAD_ONLY != 0 else { continue }
-            report("'\(name)' belongs to the top level of a plugin", called.range)
+            guard let flags = Self.flags[name], flags & flag != 0 else { continue }
+            report("'\(name)' \(text)", called.range)
         }
     }
 

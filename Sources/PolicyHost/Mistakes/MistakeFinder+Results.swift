@@ -30,7 +30,8 @@ extension MistakeFinder {
         if types.file.isWhole, !returnsValue(function) {
             report("migrate returns no table: the new state", range)
         }
-        judgeWaits(in: function, "cannot be used in migrate, which cannot wait")
+        judgeCalls(
+            in: function, having: CALLUA_WAITS, "cannot be used in migrate, which cannot wait")
     }
 
     private func returnsValue(_ function: LuaFunction) -> Bool {
@@ -51,18 +52,8 @@ extension MistakeFinder {
         guard Self.callers.contains(name) else { return }
         for argument in arguments {
             guard let (function, _) = types.function(argument) else { continue }
-            judgeWaits(in: function, "cannot wait inside a callback of the library")
-        }
-    }
-
-    private mutating func judgeWaits(in function: LuaFunction, _ text: String) {
-        for expression in LuaNodes.within(function.body) {
-            guard case .call(let called, _) = expression.kind, Self.isOfHost(called) else {
-                continue
-            }
-            let name = Self.shown(called)
-            guard let flags = Self.flags[name], flags & CALLUA_WAITS != 0 else { continue }
-            report("'\(name)' \(text)", called.range)
+            judgeCalls(
+                in: function, having: CALLUA_WAITS, "cannot wait inside a callback of the library")
         }
     }
 

@@ -31,15 +31,17 @@ package enum OperatorNames {
                 "unknown name '\(top)'\(hint) (write 'local \(top)' for a variable of the file)"
             return mistakes.append(Mistake(text: text, range: root.range))
         }
-        if case .member(let owner, let name) = target.kind, owner === root {
-            judge(name, of: top, among: members(of: top), &mistakes)
+        let known = members(of: top)
+        func judgeMember(_ name: LuaName, _ value: LuaExpression?) {
+            judge(name, of: top, among: known, &mistakes)
             if top == "modes" { judgeMode(value, name.text, &mistakes) }
+        }
+        if case .member(let owner, let name) = target.kind, owner === root {
+            judgeMember(name, value)
         }
         guard target === root, case .table(let fields)? = value?.kind else { return }
         for field in fields {
-            guard case .name(let name) = field.key else { continue }
-            judge(name, of: top, among: members(of: top), &mistakes)
-            if top == "modes" { judgeMode(field.value, name.text, &mistakes) }
+            if case .name(let name) = field.key { judgeMember(name, field.value) }
         }
     }
 
