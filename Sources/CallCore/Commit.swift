@@ -192,9 +192,7 @@ struct Commit: ~Copyable {
 
 extension Switchboard {
     /// A change of the call at `slot` by `asker`. The call is out of its table until `finish`.
-    mutating func change(
-        _ slot: CallSlot, by asker: Asker, _ reply: Commit.ReplyShape
-    ) -> Commit {
+    mutating func change(_ slot: CallSlot, by asker: Asker, _ reply: Commit.ReplyShape) -> Commit {
         assert(!isTrial, "a trial of \(asker.operation.name) changes a call")
         return Commit(take(slot), slot, by: asker, reply, isFirst: false)
     }
@@ -243,8 +241,7 @@ extension Switchboard {
     mutating func retire(_ slot: CallSlot) {
         wheel.cancel(calls[timerOf: slot])
         calls[timerOf: slot] = .none
-        calls.retire(
-            slot, until: now + settings.endedCallsFor, limit: settings.endedCallsMax)
+        calls.retire(slot, until: now + settings.endedCallsFor, limit: settings.endedCallsMax)
     }
 
     /// Brings the users' lists of live calls up to date.

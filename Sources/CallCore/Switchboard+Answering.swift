@@ -4,6 +4,7 @@ import Collections
 import CallModel
 
 extension Switchboard {
+    /// The first device that shows the call counts; later ones change nothing (A21).
     mutating func ringing(_ asker: Asker, _ id: CallID) throws(Refusal) {
         let place = try locate(asker, id)
         let state = self[place].state
@@ -34,9 +35,7 @@ extension Switchboard {
         guard calls[place.slot].isLive else { throw .callEnded }
     }
 
-    mutating func accept(
-        _ asker: Asker, _ id: CallID, _ acceptance: Acceptance
-    ) throws(Refusal) {
+    mutating func accept(_ asker: Asker, _ id: CallID, _ acceptance: Acceptance) throws(Refusal) {
         let place = try locate(asker, id)
         // The caller and joiners are in the call without an answer (D41).
         if self[place].state == .joined, self[place].role != .invitee {
@@ -76,9 +75,7 @@ extension Switchboard {
     }
 
     /// Accepting holds or ends the user's other joined calls of modes with hold (A13).
-    mutating func settleOtherCalls(
-        of asker: Asker, but accepted: CallSlot, holding: Bool
-    ) {
+    mutating func settleOtherCalls(of asker: Asker, but accepted: CallSlot, holding: Bool) {
         for place in joinedCalls(of: asker.user, but: accepted) {
             if !holding {
                 endCall(place.slot, by: asker)
@@ -92,6 +89,7 @@ extension Switchboard {
 
     // MARK: call.accept_ack
 
+    /// The second half of the handshake: only now the invitee is in the call (A16).
     mutating func acceptAck(_ asker: Asker, _ id: CallID, _ user: UserID) throws(Refusal) {
         let place = try locate(asker, id, needs: .acceptAck)
         guard self[place].role == .caller else {
@@ -128,9 +126,7 @@ extension Switchboard {
 
 extension Commit {
     /// The participant at `index` joins with the asker's device.
-    mutating func join(
-        _ index: Int, by asker: Asker, _ acceptance: Acceptance, at now: Moment
-    ) {
+    mutating func join(_ index: Int, by asker: Asker, _ acceptance: Acceptance, at now: Moment) {
         join(index, device: asker.device, saying: asker.text, acceptance, at: now)
     }
 

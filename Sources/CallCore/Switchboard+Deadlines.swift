@@ -61,6 +61,7 @@ extension Switchboard {
 
     // MARK: ring, expire
 
+    /// All who are due form one commit: watchers are told once.
     private mutating func fireRing(_ slot: CallSlot) -> Bool {
         let due = calls[slot].participants.indices.filter { isDue(ringEnd(slot, $0)) }
         guard !due.isEmpty else { return false }
@@ -75,6 +76,7 @@ extension Switchboard {
 
     // MARK: check, no_ack, accept_ack
 
+    /// One commit has one actor, so it takes those of one timer; the rest come with the next one.
     private mutating func fireDelivery(_ slot: CallSlot) -> Bool {
         let due = calls[slot].participants.indices.filter {
             isDue(calls[slot].participants[$0].deliveryAlarm)
@@ -92,6 +94,7 @@ extension Switchboard {
         return true
     }
 
+    /// One alarm serves four waits, which never run at once: the state tells which it is.
     private mutating func undelivered(_ commit: inout Commit, _ index: Int, _ mode: Mode) {
         let participant = commit.call.participants[index]
         if participant.state == .accepting {

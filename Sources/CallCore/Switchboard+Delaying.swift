@@ -16,6 +16,7 @@ extension Switchboard {
         return meetsGlare(asker.user, invitation.invitees) ? nil : part
     }
 
+    /// Whose held invitation the new one waits for: who is busy is known only when that is decided.
     private func blockingPart(of user: UserID, _ invitees: [UserID]) -> HeldUsers.Part? {
         if heldUsers.contains(.caller(user)) { return .caller(user) }
         return invitees.first { heldUsers.contains(.member($0)) }.map { .member($0) }
@@ -58,6 +59,7 @@ extension Switchboard {
         }
     }
 
+    /// It waited once; a second time would let a chain of callers keep it waiting for ever.
     private mutating func retry(_ asker: Asker, _ invitation: Invitation) {
         do throws(Refusal) {
             try invite(asker, invitation, mayWait: false)

@@ -36,9 +36,8 @@ struct HeldInvitation: Sendable {
     /// Its answer: the texts that single receivers see instead.
     var views: [Call.View]?
 
-    mutating func rule(
-        _ index: Int, _ decision: Decision, by plugin: String, next: Int = 0
-    ) {
+    /// What is decided about the invitee at `index`; it happens with the one commit (H89).
+    mutating func rule(_ index: Int, _ decision: Decision, by plugin: String, next: Int = 0) {
         rulings.add(Ruling(index: index, decision: decision, plugin: plugin, next: next))
     }
 }
@@ -103,6 +102,7 @@ extension Switchboard {
             && (busyCall(of: user) != nil || meetsGlare(call.caller, [user]))
     }
 
+    /// Returns its place, which whoever looks for it has to compare with the id of its call.
     private mutating func insertHeld(_ invitation: consuming HeldInvitation) -> Int32 {
         if heldUsers.isKept { heldUsers.add(invitation.call) }
         let (id, place) = (invitation.call.id, held.insert(consume invitation))
@@ -157,9 +157,8 @@ extension Switchboard {
         keep(consume invitation, asking: known)
     }
 
-    private mutating func take(
-        _ answer: Answer, about index: Int, of held: inout HeldInvitation
-    ) {
+    /// A `forward` of which nothing can come is no decision: the default applies (F62).
+    private mutating func take(_ answer: Answer, about index: Int, of held: inout HeldInvitation) {
         let user = held.call.participants[index].user
         guard case .invite(let decision, let plugin, let next) = answer else {
             return applyDefault(to: index, user, of: &held)
@@ -179,6 +178,7 @@ extension Switchboard {
     /// Whether policies are asked before somebody is forwarded to (F64, F65).
     private var forwardsLater: Bool { !settings.hooks.isDisjoint(with: [.dial, .outgoingData]) }
 
+    /// As if no plugin were there: rejected as busy, or what `invite_default` says (A12).
     private mutating func applyDefault(to index: Int, _ user: UserID, of held: inout HeldInvitation)
     {
         let isBusy = isRejectedAsBusy(user, in: held.call)
@@ -203,9 +203,7 @@ extension Switchboard {
 
     /// Everything is decided: asks the policies to shape the texts if they have to, else commits.
     /// `isNew`: the invitation was not held before.
-    private mutating func complete(
-        _ invitation: consuming HeldInvitation, isNew: Bool = false
-    ) {
+    private mutating func complete(_ invitation: consuming HeldInvitation, isNew: Bool = false) {
         let texts = textsToShape(of: invitation)
         guard !texts.isEmpty else { return commit(consume invitation) }
         let call = invitation.call
@@ -223,8 +221,7 @@ extension Switchboard {
         return held.rulings.flatMap { ruling -> [Question.OutgoingText] in
             guard !ruling.decision.isForward, let asker = ruling.asker(in: held.call)
             else { return [] }
-            return asker.operation.textsShown(
-                by: asker.user, in: held.call, held.call.mode)
+            return asker.operation.textsShown(by: asker.user, in: held.call, held.call.mode)
         }
     }
 
@@ -285,6 +282,8 @@ extension Switchboard {
 
     // MARK: The one commit
 
+    /// The call begins with what was decided about it: created, told and stored once (H89).
+    /// A decision that needs more questions is carried out later, as an operation of its account.
     private mutating func commit(
         _ invitation: consuming HeldInvitation, deciding later: [HeldInvitation.Ruling] = []
     ) {
@@ -351,9 +350,7 @@ extension Switchboard {
     }
 
     /// An accept ends the user's other calls of modes with hold (A13), also a decided one.
-    private mutating func followUp(
-        _ slot: CallSlot, _ rulings: [HeldInvitation.Ruling]
-    ) {
+    private mutating func followUp(_ slot: CallSlot, _ rulings: [HeldInvitation.Ruling]) {
         guard calls[slot].allows(.hold) else { return }
         for ruling in rulings where ruling.decision.isAccept {
             guard let asker = ruling.asker(in: calls[slot]) else { continue }
@@ -364,9 +361,7 @@ extension Switchboard {
 
 extension HeldInvitation.Ruling {
     /// The decision as an operation; nil: it changes nothing at once.
-    fileprivate func asker(
-        in call: Call, answering question: InviteQuestion? = nil
-    ) -> Asker? {
+    fileprivate func asker(in call: Call, answering question: InviteQuestion? = nil) -> Asker? {
         guard let (action, text) = decision.action(in: call) else { return nil }
         let invitee = ParticipantKey(user: call.participants[index].user, call: call.id)
         return Asker(

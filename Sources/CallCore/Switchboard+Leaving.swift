@@ -50,8 +50,7 @@ extension Switchboard {
     ) throws(Refusal) {
         let cancellation = try checkCancel(asker, id, users)
         guard !isTrial else { return }
-        var commit = change(
-            cancellation.slot, by: asker, .callWithErrors(cancellation.errors))
+        var commit = change(cancellation.slot, by: asker, .callWithErrors(cancellation.errors))
         commit.push = push
         if let chosen = cancellation.chosen {
             commit.cancelText = asker.text
@@ -89,9 +88,7 @@ extension Switchboard {
         return (slot, index)
     }
 
-    mutating func join(
-        _ asker: Asker, _ id: CallID, _ acceptance: Acceptance
-    ) throws(Refusal) {
+    mutating func join(_ asker: Asker, _ id: CallID, _ acceptance: Acceptance) throws(Refusal) {
         let (slot, known) = try checkJoin(asker, id)
         guard !isTrial else { return }
         var commit = change(slot, by: asker, .call)

@@ -78,8 +78,7 @@ extension Switchboard {
         guard count > 0, questionCounts.total + count > settings.questionsPerCause,
             questionCounts.count(of: cause) + count > settings.questionsPerCause
         else { return }
-        throw Refusal(
-            .rateLimited, "too many questions to the plugins wait", retryAfter: 1_000)
+        throw Refusal(.rateLimited, "too many questions to the plugins wait", retryAfter: 1_000)
     }
 
     /// Asks the open questions of a restored call again with fresh time: the answers to the old
@@ -131,6 +130,7 @@ extension Switchboard {
 
     // MARK: Answers
 
+    /// Takes the answer to any question; one that was withdrawn or is late finds nothing here.
     mutating func answered(_ id: QuestionID, _ answer: Answer) {
         if shapingAnswered(id, answer) || tokenAnswered(id, answer)
             || heldTextsAnswered(id, answer)

@@ -13,6 +13,7 @@ extension Switchboard {
         return users[place].devices[index].isConnected
     }
 
+    /// A session begins or is resumed: its device is one of the user's from now on (A15).
     mutating func deviceConnected(_ request: RequestID, _ address: Address, resumed: Bool) {
         let place = users.findOrAdd(address.user)
         if let index = users[place].devices.firstIndex(where: { $0.id == address.device }) {
@@ -87,6 +88,7 @@ extension Switchboard {
         startLossTimer(place, at: users[place].lostAt)
     }
 
+    /// The session cannot be resumed any more; `bye`: the user logged out, so nobody waits for him.
     mutating func deviceGone(_ address: Address, bye: Bool) {
         guard let place = users.find(address.user) else { return }
         let wasConnected = users[place].devices.contains {
@@ -170,6 +172,7 @@ extension Switchboard {
         lost(slot, index, bye: saidBye)
     }
 
+    /// What the loss means for one call: the caller first, because that may end it (R11).
     private mutating func lost(_ slot: CallSlot, _ index: Int, bye: Bool) {
         var commit = change(slot, by: .timer(.presence))
         let hadMedia = commit.call.participants[index].mediaConnected

@@ -81,6 +81,8 @@ extension Switchboard {
         }
     }
 
+    /// A call that ended long ago stands in memory for a while, as one that ended just now does:
+    /// who asks for it is refused with the code of its end.
     mutating func recalled(_ id: CallID, _ call: Call?) {
         guard let askers = recalls.removeValue(forKey: id) else { return }
         if let call, !call.isLive, calls.find(id) == nil {
@@ -180,19 +182,18 @@ extension Switchboard {
     /// Replies to a request and to its repetitions, storing the reply under the request's key.
     mutating func answer(_ asker: Asker, _ reply: Reply, storing: [Record] = []) {
         var records = storing
-        var repetitions: [RequestID] = []
+        var underWay: KeyUnderWay?
+        let (user, id) = (asker.user, asker.id)
         if let key = asker.key {
-            let name = KeyName(user: asker.user, key: key.text)
-            repetitions = keysUnderWay.removeValue(forKey: name)?.repetitions ?? []
+            underWay = keysUnderWay.removeValue(forKey: KeyName(user: user, key: key.text))
             if reply.isKept {
-                records.append(
-                    .key(KeyRecord(user: asker.user, key: key, at: now, reply: reply)))
-                keys.insert(asker.user, key, at: now)
+                records.append(.key(KeyRecord(user: user, key: key, at: now, reply: reply, to: id)))
+                keys.insert(user, key, at: now)
             }
         }
         if !records.isEmpty { effects.append(.persist(records)) }
-        if let id = asker.id { effects.append(.reply(id, reply)) }
-        for id in repetitions { effects.append(.reply(id, reply)) }
+        if let id { effects.append(.reply(id, reply)) }
+        for id in underWay?.repetitions ?? [] { effects.append(.reply(id, reply)) }
     }
 
     // MARK: Finding the asker's place

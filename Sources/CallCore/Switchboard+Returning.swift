@@ -43,6 +43,7 @@ extension Switchboard {
             || isBack(slot, index)
     }
 
+    /// Who joined has a delivery alarm only while he is away (K107).
     private func isBack(_ slot: CallSlot, _ index: Int) -> Bool {
         calls[slot].participants[index].state == .joined
             && calls[slot].participants[index].deliveryAlarm != nil
@@ -60,6 +61,7 @@ extension Switchboard {
         }
     }
 
+    /// The rest is noted a moment later: a user of many calls must not hold up the others.
     private mutating func scheduleNoting() {
         guard notingTimer == .none else { return }
         notingTimer = wheel.schedule(TimerKey.returning, at: now + 1)

@@ -33,8 +33,7 @@ extension Switchboard {
             commit.move(place.index, to: .failed, .dialFailed)
             commit.end(Call.End(.dialFailed, by: asker.user))
         case .failed:
-            let reason: EndReason =
-                commit.call.connectedAt == nil ? .notConnected : .connectionLost
+            let reason: EndReason = commit.call.connectedAt == nil ? .notConnected : .connectionLost
             commit.end(Call.End(reason, by: asker.user))
         }
         // A report that changes no phase is stored, but the call object stays as it was (C36).
@@ -44,9 +43,7 @@ extension Switchboard {
 
     // MARK: call.media
 
-    mutating func media(
-        _ asker: Asker, _ id: CallID, audio: Bool?, video: Bool?
-    ) throws(Refusal) {
+    mutating func media(_ asker: Asker, _ id: CallID, audio: Bool?, video: Bool?) throws(Refusal) {
         let place = try locateJoined(asker, id)
         let audio = audio ?? self[place].audio
         let video = video ?? self[place].video
@@ -74,8 +71,7 @@ extension Switchboard {
         }
         let others = on ? [] : activeCalls(of: asker.user, but: place.slot)
         if !others.isEmpty, !force {
-            throw Refusal(
-                .wrongState, "another call is not held", detail: .code("other_active"))
+            throw Refusal(.wrongState, "another call is not held", detail: .code("other_active"))
         }
         var commit = change(place.slot, by: asker, .done)
         commit.hold(place.index, on)
@@ -112,8 +108,7 @@ extension Switchboard {
         items.removeAll { change.delete.contains($0.key) }
         for item in change.put { items.put(item) }
         guard items.count <= settings.itemsMax else {
-            throw Refusal(
-                .badRequest, "at most \(settings.itemsMax) items", detail: .field("put"))
+            throw Refusal(.badRequest, "at most \(settings.itemsMax) items", detail: .field("put"))
         }
         let deleted = before.map(\.key).filter { key in !items.contains { $0.key == key } }
         var keys = deleted
@@ -238,9 +233,7 @@ extension Commit {
     }
 
     /// The media of a participant broke: the call ends if it is not back within `limit` (C37).
-    mutating func mediaIsDown(
-        _ index: Int, within limit: Milliseconds?, at now: Moment
-    ) {
+    mutating func mediaIsDown(_ index: Int, within limit: Milliseconds?, at now: Moment) {
         call.participants[index].mediaConnected = false
         guard call.media == .connected, let limit else { return }
         call.media = .reconnecting

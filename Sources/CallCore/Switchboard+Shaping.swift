@@ -192,6 +192,7 @@ extension Switchboard {
         resume(operation, with: .none)
     }
 
+    /// An answer that does not fit the question is none: the operation goes on as it was (F60).
     private mutating func resume(_ operation: StagedOperation, with answer: Answer) {
         var staged = operation
         switch answer {
@@ -227,6 +228,7 @@ extension Switchboard {
         staged.operation = .invite(invitation)
     }
 
+    /// Each of them is shaped in its turn, and the ones behind it wait again.
     private mutating func releaseWaiting(behind asker: Asker) {
         guard let id = asker.operation.callID,
             let askers = waiting.removeValue(forKey: ParticipantKey(user: asker.user, call: id))

@@ -45,9 +45,7 @@ extension Switchboard {
     /// Tells the devices of an account about which was decided in the same commit (H89). If it
     /// joined: the call, and that it was answered elsewhere. If it rings: the invitation. Else
     /// nothing.
-    private mutating func tellDecided(
-        _ commit: borrowing Commit, _ index: Int, by plugin: String
-    ) {
+    private mutating func tellDecided(_ commit: borrowing Commit, _ index: Int, by plugin: String) {
         let state = commit.call.participants[index].state
         if state.mayAnswer { return tellIncoming(commit, index) }
         guard state == .joined || state == .accepting else { return }
@@ -77,9 +75,7 @@ extension Switchboard {
 
     /// The `call.incoming` of a commit. The actor is the plugin that forwarded to the participant,
     /// if one did in this commit.
-    private func invitation(
-        _ commit: borrowing Commit, _ participant: Participant
-    ) -> CallEvent {
+    private func invitation(_ commit: borrowing Commit, _ participant: Participant) -> CallEvent {
         let host = participant.invitedBy.flatMap { commit.call.index(of: $0) } ?? 0
         return event(commit, incoming(commit.call, participant), by: commit.actor(of: host))
     }
@@ -212,6 +208,7 @@ extension Switchboard {
         return addresses
     }
 
+    /// Devices that may resume are among them: what they miss is kept for them.
     private func addDevices(
         of user: UserID, except device: DeviceID? = nil, to receivers: inout [Address]
     ) {
@@ -229,6 +226,7 @@ extension Switchboard {
         }
     }
 
+    /// Who is told, as of this commit: whoever left in it hears no more.
     private func receivers(of notice: Commit.Notice, in call: Call) -> [Address] {
         var receivers: [Address] = []
         switch notice.receivers {

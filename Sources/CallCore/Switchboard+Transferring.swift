@@ -16,8 +16,7 @@ extension Switchboard {
             throw Refusal(.refused, "\(target) was refused", detail: .code("refused"))
         }
         guard !isTrial else { return }
-        try admit(
-            settings.answers(for: target) ? 1 : 0, of: asker.cause(in: calls[place.slot]))
+        try admit(settings.answers(for: target) ? 1 : 0, of: asker.cause(in: calls[place.slot]))
         var commit = change(place.slot, by: asker, .call)
         commit.push = push
         commit.call.transfers.append(

@@ -22,7 +22,7 @@ public struct Switchboard: Sendable {
     var calls = CallTable()
     var users: UserTable
     var wheel: TimerWheel
-    var keys = FingerprintFilter()
+    var keys: FingerprintFilter
     /// Requests with a key that has no reply yet.
     var keysUnderWay: [KeyName: KeyUnderWay] = [:]
     /// Requests about a call that the store is asked for.
@@ -78,6 +78,7 @@ public struct Switchboard: Sendable {
         names = SecretNames(dice.next(), dice.next())
         users = UserTable(seed: dice.next())
         questionCounts = CountTable(seed: dice.next())
+        keys = FingerprintFilter(seed: dice.next())
     }
 
     /// The only way state changes. Deadlines up to `now` fire first, then `input` is handled.

@@ -18,20 +18,22 @@ extension TimerWheel {
 extension FingerprintFilter {
     /// Whether a reply may be kept for `key` of `user` (B25).
     func mayContain(_ user: UserID, _ key: String) -> Bool {
-        mayContain(UInt64(fingerprintOf: user.text, key))
+        mayContain(fingerprint(user, key))
     }
 
     /// Whether a reply may be kept for this very request of `user` under `key`.
     func mayContain(_ user: UserID, _ key: IdempotencyKey) -> Bool {
-        let body = UInt32(truncatingIfNeeded: key.bodyHash)
-        return mayContain(UInt64(fingerprintOf: user.text, key.text), mark: body)
+        mayContain(fingerprint(user, key.text), mark: key.bodyHash)
     }
 
     /// Remembers that a reply is kept for `key` of `user`. A user's surplus keys stay in the filter
     /// until they are too old: the store has dropped them, so a hit there is a miss.
     mutating func insert(_ user: UserID, _ key: IdempotencyKey, at now: Moment) {
-        let body = UInt32(truncatingIfNeeded: key.bodyHash)
-        insert(UInt64(fingerprintOf: user.text, key.text), mark: body, at: now.milliseconds)
+        insert(fingerprint(user, key.text), mark: key.bodyHash, at: now.milliseconds)
+    }
+
+    private func fingerprint(_ user: UserID, _ key: String) -> UInt64 {
+        seed.mixed(with: user.text).mixed(with: key)
     }
 }
 

@@ -74,13 +74,18 @@ public struct KeyRecord: Sendable, Equatable {
     public let at: Moment
     /// The reply.
     public let reply: Reply
+    /// Which request gets it; nil: nobody waits for it.
+    public let request: RequestID?
 
-    /// The reply to keep for `user` under `key`, first used at `at`.
-    public init(user: UserID, key: IdempotencyKey, at: Moment, reply: Reply) {
+    /// The reply to keep for `user` under `key`, first used at `at` by `request`.
+    public init(
+        user: UserID, key: IdempotencyKey, at: Moment, reply: Reply, to request: RequestID? = nil
+    ) {
         self.user = user
         self.key = key
         self.at = at
         self.reply = reply
+        self.request = request
     }
 }
 

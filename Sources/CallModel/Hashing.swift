@@ -21,14 +21,30 @@ extension UserID {
     /// A hash that depends on a secret seed.
     @inlinable
     public func hash(_ seed: UInt64) -> UInt32 {
+        UInt32(truncatingIfNeeded: seed.mixed(with: text))
+    }
+}
+
+extension UInt64 {
+    /// Takes `word` in: a product of 128 bits folded into 64.
+    @inlinable
+    public mutating func mix(_ word: UInt64) {
+        let product = (self ^ word).multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15)
+        self = product.high ^ product.low
+    }
+
+    /// Itself with all of `text` taken in, and how long that is. Whoever does not know it cannot
+    /// choose two texts for which the outcome is the same.
+    @inlinable
+    package func mixed(with text: String) -> UInt64 {
         // Texts of this platform are contiguous UTF-8, so nothing is copied here.
-        text.utf8.withContiguousStorageIfAvailable { Self.hash(.init($0), seed) }
-            ?? Array(text.utf8).withUnsafeBytes { Self.hash($0, seed) }
+        text.utf8.withContiguousStorageIfAvailable { mixed(with: .init($0)) }
+            ?? Array(text.utf8).withUnsafeBytes { mixed(with: $0) }
     }
 
     @inlinable
-    static func hash(_ text: UnsafeRawBufferPointer, _ seed: UInt64) -> UInt32 {
-        var hash = seed ^ UInt64(text.count)
+    func mixed(with text: UnsafeRawBufferPointer) -> UInt64 {
+        var hash = self ^ UInt64(text.count)
         var index = 0
         while index &+ 8 <= text.count {
             hash.mix(text.loadUnaligned(fromByteOffset: index, as: UInt64.self))
@@ -49,15 +65,6 @@ extension UserID {
             }
         }
         hash.mix(rest)
-        return UInt32(truncatingIfNeeded: hash)
-    }
-}
-
-extension UInt64 {
-    /// Takes `word` in: a product of 128 bits folded into 64.
-    @inlinable
-    public mutating func mix(_ word: UInt64) {
-        let product = (self ^ word).multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15)
-        self = product.high ^ product.low
+        return hash
     }
 }

@@ -10,32 +10,34 @@ package struct FingerprintFilter: Sendable {
 
     /// How many names have one fingerprint: one, unless there is a collision.
     private struct Kept {
-        var count: Int32 = 0
-        /// The newest one's.
-        var mark: UInt32 = 0
+        var count: Int32
+        /// The lower half of the newest one's.
+        let mark: UInt32
     }
 
     private var kept: [UInt64: Kept] = [:]
     private var order: [Entry] = []
     private var first = 0
+    /// What fingerprints begin with: whoever chooses names must not choose their fingerprints.
+    package let seed: UInt64
 
     /// A filter that holds nothing.
-    package init() {}
+    package init(seed: UInt64) { self.seed = seed }
 
     /// How many are held.
     package var count: Int { order.count - first }
 
     /// Whether something with this fingerprint may be kept; with `mark`, also with this mark.
-    package func mayContain(_ fingerprint: UInt64, mark: UInt32? = nil) -> Bool {
+    package func mayContain(_ fingerprint: UInt64, mark: UInt64? = nil) -> Bool {
         guard let found = kept[fingerprint] else { return false }
-        return mark == nil || found.mark == mark
+        return mark.map { found.mark == UInt32(truncatingIfNeeded: $0) } ?? true
     }
 
     /// Remembers that something with this fingerprint is kept since `now`.
-    package mutating func insert(_ fingerprint: UInt64, mark: UInt32, at now: Int64) {
+    package mutating func insert(_ fingerprint: UInt64, mark: UInt64, at now: Int64) {
         order.append(Entry(fingerprint: fingerprint, at: now))
-        kept[fingerprint, default: Kept()].count += 1
-        kept[fingerprint]?.mark = mark
+        let count = kept[fingerprint]?.count ?? 0
+        kept[fingerprint] = Kept(count: count + 1, mark: UInt32(truncatingIfNeeded: mark))
     }
 
     /// Forgets the oldest ones that are too old or too many.
@@ -51,15 +53,5 @@ package struct FingerprintFilter: Sendable {
             order.removeFirst(first)
             first = 0
         }
-    }
-}
-
-extension UInt64 {
-    /// FNV-1a over both texts: the same in every life of the process.
-    package init(fingerprintOf first: String, _ second: String) {
-        self = 0xCBF2_9CE4_8422_2325
-        for byte in first.utf8 { self = (self ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        self = (self ^ 0xFF) &* 0x100_0000_01B3
-        for byte in second.utf8 { self = (self ^ UInt64(byte)) &* 0x100_0000_01B3 }
     }
 }

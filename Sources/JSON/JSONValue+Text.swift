@@ -1,4 +1,4 @@
-// Between trees and JSON text, within limits; and the canonical form for comparing bodies.
+// Between trees and JSON text, within limits.
 
 /// How much of a text a tree is built from.
 public struct JSONLimits: Sendable, Equatable {
@@ -101,57 +101,5 @@ extension JSONWriter {
     public mutating func field(_ key: StaticString, _ value: JSONValue) {
         self.key(key)
         self.value(value)
-    }
-}
-
-/// One spelling for each JSON value, so that bodies can be compared by a hash of their bytes.
-///
-/// Members are sorted by the UTF-8 bytes of their names, white space and optional escapes are gone,
-/// and a number that is an integer within 64 bits is written as one: `1`, `1.0` and `10e-1` are the
-/// same, and so are `0` and `-0`.
-public enum JSONCanonical {
-    /// The canonical bytes of `value`.
-    public static func bytes(of value: JSONValue) -> [UInt8] {
-        var writer = JSONWriter()
-        write(value, into: &writer)
-        return writer.bytes
-    }
-
-    /// The canonical bytes of the JSON text `text`.
-    public static func bytes(
-        parsing text: UnsafeRawBufferPointer, limits: JSONLimits = JSONLimits()
-    ) throws(JSONError) -> [UInt8] {
-        bytes(of: try JSONValue(parsing: text, limits: limits))
-    }
-
-    private static func write(_ value: JSONValue, into writer: inout JSONWriter) {
-        switch value {
-        case .null, .bool, .integer, .string: writer.value(value)
-        case .number(let number):
-            if let integer = number.wholeInteger {
-                writer.value(integer)
-            } else {
-                writer.value(number)
-            }
-        case .array(let elements):
-            writer.array { for element in elements { write(element, into: &$0) } }
-        case .object(let object):
-            writer.object {
-                for member in object.sortedMembers {
-                    $0.key(text: member.key)
-                    write(member.value, into: &$0)
-                }
-            }
-        }
-    }
-}
-
-extension Double {
-    /// The same number as an integer, if it is one within 64 bits. `Int64(exactly:)` would pull in
-    /// the C mathematics library in debug builds.
-    var wholeInteger: Int64? {
-        guard self >= -0x1p63, self < 0x1p63 else { return nil }
-        let integer = Int64(self)
-        return Double(integer) == self ? integer : nil
     }
 }

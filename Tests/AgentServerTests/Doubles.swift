@@ -67,6 +67,7 @@ final class StoreDouble: StoreLink {
 
 /// Keeps what would be sent to clients.
 final class DelivererDouble: Deliverer {
+    func note(_ reply: WrittenReply, to request: RequestID) {}
     /// In the order in which it leaves: `reply 1`, `incoming bob`, `drop`.
     private(set) var told: [String] = []
     private(set) var replies: [UInt64: Reply] = [:]

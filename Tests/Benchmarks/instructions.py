@@ -1,13 +1,14 @@
 """Counts the instructions of a refused invitation, in user space, by callgrind.
 
-usage: instructions.py [--calls N] [--connections N] [--durable] [--keep FILE] [--most N]
-                       NAME=EXECUTABLE…
+usage: instructions.py [--calls N] [--connections N] [--durable] [--keys] [--keep FILE]
+                       [--most N] NAME=EXECUTABLE…
 
 Each executable serves so many connections (64) with one invitation in flight each, in memory or
 with its store on disk, and the plugin of `Policy/plugins` refuses. Those before are not counted, so
 that what happens once does not count. The count depends on the program alone, not on the hour;
-valgrind makes the server some fifty times slower, so nothing is said of times. With --most the
-end is a failure when one needs more.
+valgrind makes the server some fifty times slower, so nothing is said of times. With --keys each
+invitation has an idempotency key, as those of the clients have. With --most the end is a failure
+when one needs more.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import uuid
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "Interop"))
@@ -72,12 +74,13 @@ class Server:
         self.log.close()
 
 
-def invite(clients, count):
+def invite(clients, count, with_keys):
     """Makes so many calls on each connection, all connections at once."""
     for number in range(count):
         data = '{"invitees":["support"],"mode":"common"}'
         for client in clients:
-            client.send(f'{{"id":{number},"op":"call.invite","data":{data}}}')
+            key = f'"key":"{uuid.uuid4()}",' if with_keys else ""
+            client.send(f'{{"id":{number},"op":"call.invite",{key}"data":{data}}}')
         for client in clients:
             client.send(f'{{"ack":{ended(client)}}}')
 
@@ -100,12 +103,12 @@ def connected(port, number):
     return client
 
 
-def count(server, calls, connections):
+def count(server, calls, connections, with_keys):
     """Has callgrind count while so many calls are made."""
     clients = [connected(server.port, number) for number in range(connections)]
-    invite(clients, max(2, 100 // connections))
+    invite(clients, max(2, 100 // connections), with_keys)
     server.control("-i", "on")
-    invite(clients, calls // connections)
+    invite(clients, calls // connections, with_keys)
     server.control("-i", "off")
     server.control("-d")
     for client in clients:
@@ -123,7 +126,7 @@ def measure(executable, arguments):
         server = Server(executable, folder, state)
         calls = arguments.calls // arguments.connections * arguments.connections
         try:
-            count(server, calls, arguments.connections)
+            count(server, calls, arguments.connections, arguments.keys)
         finally:
             server.stop()
         files = sorted(pathlib.Path(folder).glob("counts*"))
@@ -138,6 +141,7 @@ def main():
     parser.add_argument("--calls", type=int, default=640)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--durable", action="store_true")
+    parser.add_argument("--keys", action="store_true")
     parser.add_argument("--keep")
     parser.add_argument("--most", type=int)
     parser.add_argument("servers", nargs="+")

@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test func anotherRequestUnderAKeyIsNoRepetition() {
-        var filter = FingerprintFilter()
+        var filter = FingerprintFilter(seed: 1)
         filter.insert(ann, key("k", 1), at: Moment(0))
         #expect(filter.mayContain(ann, key("k", 1)))
         #expect(!filter.mayContain(ann, key("k", 2)) && !filter.mayContain(bob, key("k", 1)))
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test func aKeyIsKeptForItsUserAlone() {
-        var filter = FingerprintFilter()
+        var filter = FingerprintFilter(seed: 1)
         filter.insert(ann, key("k"), at: Moment(0))
         #expect(filter.mayContain(ann, "k"))
         #expect(!filter.mayContain(bob, "k"))
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test func keysAreForgottenWhenTheyAreTooOld() {
-        var filter = FingerprintFilter()
+        var filter = FingerprintFilter(seed: 1)
         filter.insert(ann, key("old"), at: Moment(0))
         filter.insert(ann, key("new"), at: Moment(10))
         filter.forget(at: 99, lifetime: 100, limit: 10)
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test func theOldestGoFirstWhenThereAreTooMany() {
-        var filter = FingerprintFilter()
+        var filter = FingerprintFilter(seed: 1)
         for number in 0..<10_000 { filter.insert(ann, key("\(number)"), at: Moment(0)) }
         filter.forget(at: 1, lifetime: 100, limit: 3)
         #expect(filter.count == 3)
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test func aKeyUsedAgainIsForgottenWithItsLastUse() {
-        var filter = FingerprintFilter()
+        var filter = FingerprintFilter(seed: 1)
         filter.insert(ann, key("k"), at: Moment(0))
         filter.insert(ann, key("k"), at: Moment(50))
         filter.forget(at: 100, lifetime: 100, limit: 10)

@@ -58,12 +58,21 @@ extension Fuzzer {
         }
         try expect(copy == value, "another value after a round trip", text)
         try expect(copy.bytes == bytes, "other bytes after a round trip", text)
-        let canonical = JSONCanonical.bytes(of: value)
-        let twice = judge(canonical) { (input) throws(JSONError) in
+        let canonical = try canonicalBytes(of: text)
+        // The tree has each name once: which one counts must be the same without a tree.
+        try expect(canonical == canonicalBytes(of: bytes), "the tree is spelled differently", text)
+        try expect(
+            canonical == canonicalBytes(of: canonical), "canonical bytes are not canonical", text)
+    }
+
+    private static func canonicalBytes(of text: [UInt8]) throws(FuzzFailure) -> [UInt8] {
+        let read = judge(text) { (input) throws(JSONError) in
             try JSONCanonical.bytes(parsing: input)
         }
-        guard case .success(canonical) = twice else {
-            throw FuzzFailure(what: "canonical bytes are not canonical", input: text)
+        switch read {
+        case .success(let bytes): return bytes
+        case .failure(let error):
+            throw FuzzFailure(what: "no canonical bytes: \(error)", input: text)
         }
     }
 }

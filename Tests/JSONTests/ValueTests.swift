@@ -69,7 +69,7 @@ import Testing
     func equalValuesHaveEqualCanonicalBytes(_ a: String, _ b: String) throws {
         let (left, right) = (try JSONValue(parsing: a), try JSONValue(parsing: b))
         #expect(left == right)
-        #expect(JSONCanonical.bytes(of: left) == JSONCanonical.bytes(of: right))
+        #expect(try canonical(a) == canonical(b))
     }
 
     @Test(arguments: [
@@ -80,14 +80,44 @@ import Testing
     func differentValuesHaveDifferentCanonicalBytes(_ a: String, _ b: String) throws {
         let (left, right) = (try JSONValue(parsing: a), try JSONValue(parsing: b))
         #expect(left != right)
-        #expect(JSONCanonical.bytes(of: left) != JSONCanonical.bytes(of: right))
+        #expect(try !canonical(a).utf8.elementsEqual(canonical(b).utf8))
     }
 
     @Test func canonicalBytesAreThemselvesCanonical() throws {
-        let text = Array(#" {"z": [1.0, -0, "\u00e9"], "a": {"c": null, "b": 0.1}} "#.utf8)
-        let once = try text.withUnsafeBytes { try JSONCanonical.bytes(parsing: $0) }
-        #expect(String(decoding: once, as: UTF8.self) == #"{"a":{"b":0.1,"c":null},"z":[1,0,"é"]}"#)
-        #expect(try once.withUnsafeBytes { try JSONCanonical.bytes(parsing: $0) } == once)
+        let once = try canonical(#" {"z": [1.0, -0, "\u00e9"], "a": {"c": null, "b": 0.1}} "#)
+        #expect(once == #"{"a":{"b":0.1,"c":null},"z":[1,0,"é"]}"#)
+        #expect(try canonical(once) == once)
+    }
+
+    @Test(arguments: [
+        (#"{"b":1,"a":2,"b":3,"a":4,"c":5}"#, #"{"a":4,"b":3,"c":5}"#),
+        // An escape means its character: in the order, and where names are compared.
+        (#"{"b":1,"\u0061":2}"#, #"{"a":2,"b":1}"#), (#"{"a":1,"\u0061":2}"#, #"{"a":2}"#),
+        (##"{"\"":1,"#":2,"!":3}"##, ##"{"!":3,"\"":1,"#":2}"##),
+        (#"{"é":1,"e":2,"":3,"ee":4}"#, #"{"":3,"e":2,"ee":4,"é":1}"#),
+        (
+            #"[{"b":{"z":1,"y":[{}]},"a":""},{"d":1,"c":2}]"#,
+            #"[{"a":"","b":{"y":[{}],"z":1}},{"c":2,"d":1}]"#
+        ),
+        (#"{"a":"\/\n\u000A\u001f\ud834\udd1e"}"#, "{\"a\":\"/\\n\\n\\u001f𝄞\"}"),
+    ])
+    func canonicalTextIsSortedAndSpelledInOneWay(_ text: String, _ wanted: String) throws {
+        #expect(try canonical(text) == wanted)
+    }
+
+    @Test func aCanonicalTextHasTheLimitsOfATree() throws {
+        let limits = JSONLimits(bytes: 8, depth: 2)
+        func bytes(_ text: String) throws -> [UInt8] {
+            try Array(text.utf8).withUnsafeBytes {
+                try JSONCanonical.bytes(parsing: $0, limits: limits)
+            }
+        }
+        #expect(try bytes("[[1234]]").count == 8)
+        #expect(throws: JSONError(.tooLarge(limit: 8), at: 8)) { try bytes("[[12345]]") }
+        #expect(throws: JSONError(.tooDeep(limit: 2), at: 2)) { try bytes("[[[]]]") }
+        #expect(throws: JSONError(.unexpected(UInt8(ascii: "["), wanted: .end), at: 3)) {
+            try bytes("[] []")
+        }
     }
 
     @Test(arguments: [1, 2, 3, 20_260_101] as [UInt64])
@@ -99,10 +129,17 @@ import Testing
             let read = try JSONValue(parsing: bytes)
             #expect(read == value, "seed \(seed)")
             #expect(read.bytes == bytes, "seed \(seed)")
-            #expect(
-                JSONCanonical.bytes(of: read) == JSONCanonical.bytes(of: generator.shuffle(value)))
+            let text = generator.shuffle(value).description
+            #expect(try canonical(text) == canonical(value.description), "seed \(seed)")
+            #expect(try JSONValue(parsing: canonical(text)) == value, "seed \(seed)")
         }
     }
+}
+
+/// The canonical form of `text`.
+private func canonical(_ text: String) throws -> String {
+    let bytes = try Array(text.utf8).withUnsafeBytes { try JSONCanonical.bytes(parsing: $0) }
+    return String(decoding: bytes, as: UTF8.self)
 }
 
 /// Makes values of every kind from a seed (splitmix64).

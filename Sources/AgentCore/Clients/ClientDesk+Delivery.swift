@@ -6,21 +6,26 @@ import JSON
 import StoreContract
 
 extension ClientDesk: Deliverer {
+    public func note(_ reply: WrittenReply, to request: RequestID) {
+        requests.note(reply, to: request)
+    }
+
     public func deliver(_ reply: Reply, to request: RequestID) {
         if let mode = reply.modeOfNewCall { exchange.figures.begins(mode) }
+        let text = requests.takeReply(to: request)
         switch take(request) {
         case .connection(let endpoint, let id, let weight, _):
-            if !exchange.shows(.lostReply) { send(reply, to: spoiled(id), over: endpoint) }
+            if !exchange.shows(.lostReply) { send(reply, text, to: spoiled(id), over: endpoint) }
             if exchange.shows(.replyTwice) { send(reply, to: id, over: endpoint) }
             endpoint.ends(weight)
         case .hello(let line, let id, _): send(reply, to: id, over: line)
         case .exchange(let endpoint, _):
             if let code = reply.refusalCode { figures.refusals.note(code) }
-            endpoint.respond(HTTPReply(tail: encoder.kept(reply)))
+            endpoint.respond(HTTPReply(tail: text?.tail ?? encoder.kept(reply)))
             hasAnswered(request)
         case .policy(let answered):
             if !exchange.shows(.lostPluginReply) { answered(reply) }
-        case .tool(let respond): respond(HTTPReply(tail: encoder.kept(reply)))
+        case .tool(let respond): respond(HTTPReply(tail: text?.tail ?? encoder.kept(reply)))
         case nil: break
         }
     }
@@ -37,11 +42,19 @@ extension ClientDesk: Deliverer {
         return requests.remove(request)
     }
 
-    private func send(_ reply: Reply, to id: MessageID?, over endpoint: any Endpoint) {
+    /// - Parameter text: the reply, if it is written already.
+    private func send(
+        _ reply: Reply, _ text: WrittenReply? = nil, to id: MessageID?, over endpoint: any Endpoint
+    ) {
         if let code = reply.refusalCode { figures.refusals.note(code) }
         writer.removeAll()
         WireEncoder.replyHead(id, into: &writer)
-        encoder.replyTail(reply, sharing: &callText, into: &writer)
+        if let text {
+            writer.append(text.tail)
+            callText.take(from: text)
+        } else {
+            encoder.replyTail(reply, sharing: &callText, into: &writer)
+        }
         endpoint.send(writer.written)
     }
 

@@ -26,6 +26,8 @@ public struct RequestRegistry {
         var requester: Requester?
         var operation: OperationName?
         var since = Moment(0)
+        /// Its reply as far as that is written already.
+        var reply: WrittenReply?
     }
 
     private var places: [Place] = []
@@ -61,21 +63,30 @@ public struct RequestRegistry {
 
     /// What a client asks by a request under way, and since when; nil: none does.
     func asked(_ request: RequestID) -> (operation: OperationName, at: Moment)? {
-        let index = UInt32(truncatingIfNeeded: request.value)
-        guard index < places.count, places[Int(index)].uses == UInt32(request.value >> 32),
-            places[Int(index)].requester != nil, let operation = places[Int(index)].operation
+        guard let index = place(of: request), places[index].requester != nil,
+            let operation = places[index].operation
         else { return nil }
-        return (operation, places[Int(index)].since)
+        return (operation, places[index].since)
+    }
+
+    /// The text of the reply that a request will get.
+    mutating func note(_ reply: WrittenReply, to request: RequestID) {
+        guard let index = place(of: request) else { return }
+        places[index].reply = reply
+    }
+
+    /// The text of the reply that a request gets, if it is written already.
+    mutating func takeReply(to request: RequestID) -> WrittenReply? {
+        guard let index = place(of: request) else { return nil }
+        return places[index].reply.take()
     }
 
     /// Takes a request out; nil: it was taken before.
     public mutating func remove(_ request: RequestID) -> Requester? {
-        let index = UInt32(truncatingIfNeeded: request.value)
-        guard index < places.count, places[Int(index)].uses == UInt32(request.value >> 32) else {
-            return nil
-        }
-        guard let requester = places[Int(index)].requester.take() else { return nil }
-        free.append(index)
+        guard let index = place(of: request) else { return nil }
+        guard let requester = places[index].requester.take() else { return nil }
+        places[index].reply = nil
+        free.append(UInt32(index))
         return requester
     }
 
@@ -84,10 +95,18 @@ public struct RequestRegistry {
         var waiting: [(RequestID, Requester)] = []
         for index in places.indices {
             guard let requester = places[index].requester.take() else { continue }
+            places[index].reply = nil
             waiting.append((id(UInt32(index)), requester))
             free.append(UInt32(index))
         }
         return waiting
+    }
+
+    /// Nil: the place is another request's by now.
+    private func place(of request: RequestID) -> Int? {
+        let index = Int(UInt32(truncatingIfNeeded: request.value))
+        let isSame = index < places.count && places[index].uses == UInt32(request.value >> 32)
+        return isSame ? index : nil
     }
 
     private func id(_ index: UInt32) -> RequestID {

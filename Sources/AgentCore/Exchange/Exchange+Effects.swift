@@ -87,17 +87,21 @@ extension Exchange {
     func storeRecord(_ record: Record) -> StoreChange {
         switch record {
         case .call(let call): .call(call)
-        case .key(let key):
-            .key(
-                KeyEntry(
-                    user: key.user, key: key.key.text, at: key.at,
-                    kept: KeptReply(
-                        bodyHash: key.key.bodyHash, reply: encoder.kept(key.reply))))
+        case .key(let key): .key(write(key))
         case .push(let job): .push(.add(newJob(), job))
         case .registration(let address, let provider, let registration):
             .registration(address, provider: provider, registration)
         case .name(let user, let name): storeName(name, of: user)
         }
+    }
+
+    /// Writes the reply that is kept. Whoever waits for it gets the same text.
+    private func write(_ record: KeyRecord) -> KeyEntry {
+        let reply = encoder.written(record.reply, sharing: &keptCall, into: &keptReply)
+        if let request = record.request { deliverer?.note(reply, to: request) }
+        return KeyEntry(
+            user: record.user, key: record.key.text, at: record.at,
+            kept: KeptReply(bodyHash: record.key.bodyHash, reply: reply.tail))
     }
 
     private func storeName(_ name: PersonName?, of user: UserID) -> StoreChange {

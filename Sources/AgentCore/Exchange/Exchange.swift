@@ -3,6 +3,7 @@
 import CallCore
 import CallModel
 import CallWire
+import JSON
 import StoreContract
 
 /// What became of changes that others than the switchboard gave to the store.
@@ -33,6 +34,9 @@ public final class Exchange {
     public internal(set) var switchboard: Switchboard
     public internal(set) var isReady = true
     let encoder: WireEncoder
+    /// Memory for the replies that are kept under keys.
+    var keptReply = JSONWriter()
+    var keptCall = CallText()
     /// What people are called.
     public let names: NameDirectory
     var limits: ServerLimits

@@ -1,10 +1,13 @@
 // What the exchange works with: clients, policies, the shell around it.
 
 import CallModel
+import CallWire
 import StoreContract
 
 /// Whoever carries replies and events to clients.
 public protocol Deliverer: AnyObject {
+    /// The text of the reply that `request` will get.
+    func note(_ reply: WrittenReply, to request: RequestID)
     func deliver(_ reply: Reply, to request: RequestID)
     func deliver(welcome calls: [Call], more: Bool, to request: RequestID)
     func deliver(_ event: CallEvent, to receivers: [Address])

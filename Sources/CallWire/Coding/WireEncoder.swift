@@ -117,13 +117,6 @@ extension WireEncoder {
         return writer.bytes
     }
 
-    /// What to keep under an idempotency key: the reply without its `re`.
-    public func kept(_ reply: Reply) -> [UInt8] {
-        var writer = JSONWriter()
-        replyTail(reply, into: &writer)
-        return writer.bytes
-    }
-
     /// The tail of `event` as `viewer` sees it, for any number of sessions of that user; the
     /// viewer only matters for `call.created` and `call.incoming`, which hold a whole call.
     public func event(_ event: CallEvent, for viewer: UserID) -> [UInt8] {
