@@ -155,7 +155,7 @@ extension DecisionInput {
         writer.field("decide_in_ms", decideIn)
         if wallOffset != 0 { writer.field("wall_offset_ms", wallOffset) }
         // As text: not every reader of JSON has integers of 64 bits.
-        writer.field("dice", String(dice, radix: 16))
+        writer.field("dice", hex: dice)
         subject.write(into: &writer)
         writer.key("call")
         writer.call(call, facts)

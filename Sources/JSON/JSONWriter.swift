@@ -190,6 +190,16 @@ public struct JSONWriter: ~Copyable {
         }
     }
 
+    /// Writes a member that is a string of the sixteen hexadecimal digits of `word`.
+    public mutating func field(_ key: StaticString, hex word: UInt64) {
+        self.key(key)
+        write(nil, room: 18) {
+            $0.put(UInt8(ascii: "\""))
+            $0.digits(ofHex: word)
+            $0.put(UInt8(ascii: "\""))
+        }
+    }
+
     /// Writes `true` or `false`.
     public mutating func value(_ value: Bool) {
         write(nil, room: 5) { $0.put(value ? "true" : "false") }

@@ -12,6 +12,8 @@ enum SQLValue {
     case bytes([UInt8])
     /// Bytes that stay where they are until the statement has run, and so are not copied.
     case written(UnsafeRawBufferPointer)
+    /// The same for the UTF-8 of a text, which is not empty.
+    case writtenText(UnsafeRawBufferPointer)
     case id(CallID)
 
     static func moment(_ moment: Moment?) -> SQLValue {
@@ -87,9 +89,10 @@ struct Statement: ~Copyable {
     deinit { sqlite3_finalize(handle) }
 
     /// Runs it with `values` for its parameters in order; it must not give rows.
-    func run(_ values: SQLValue...) throws(StoreError) {
-        try each(values) { _ in false }
-    }
+    func run(_ values: SQLValue...) throws(StoreError) { try run(with: values) }
+
+    /// The same with as many values as it has parameters.
+    func run(with values: [SQLValue]) throws(StoreError) { try each(values) { _ in false } }
 
     /// Runs it and gives the rows that it changed.
     func count(_ values: SQLValue...) throws(StoreError) -> Int {
@@ -148,6 +151,8 @@ struct Statement: ~Copyable {
                 }
             case .written(let bytes):
                 sqlite3_bind_blob(handle, index, bytes.baseAddress, Int32(bytes.count), nil)
+            case .writtenText(let bytes):
+                csqlite_bind_written_text(handle, index, bytes.baseAddress, Int32(bytes.count))
             case .id(let id): bind(id, at: index)
             }
         guard code == SQLITE_OK else { throw connection.error("\(operation)") }

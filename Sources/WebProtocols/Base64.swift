@@ -14,21 +14,44 @@ public enum Base64 {
     public static func encode(
         _ bytes: some Collection<UInt8>, as alphabet: Alphabet = .standard
     ) -> String {
+        let text = bytes.withContiguousStorageIfAvailable { encode(buffer: $0, as: alphabet) }
+        return text ?? Array(bytes).withUnsafeBufferPointer { encode(buffer: $0, as: alphabet) }
+    }
+
+    /// Three bytes at a time, two digits at once: journals are written as text all day.
+    private static func encode(
+        buffer bytes: UnsafeBufferPointer<UInt8>, as alphabet: Alphabet
+    ) -> String {
+        let pairs = alphabet == .standard ? standardPairs : urlPairs
         let digits = alphabet == .standard ? standardDigits : urlDigits
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.count + 2) / 3 * 4)
-        var (bits, pending): (UInt32, Int) = (0, 0)
-        for byte in bytes {
-            bits = bits << 8 | UInt32(byte)
-            pending += 8
-            while pending >= 6 {
-                pending -= 6
-                text.append(digits[Int(bits >> UInt32(pending) & 63)])
+        return String(unsafeUninitializedCapacity: (bytes.count + 2) / 3 * 4) { text in
+            let target = UnsafeMutableRawBufferPointer(text)
+            var (read, written) = (0, 0)
+            pairs.withUnsafeBufferPointer { pairs in
+                while read &+ 3 <= bytes.count {
+                    let first = Int(bytes[read]) << 4 | Int(bytes[read &+ 1] >> 4)
+                    let second = Int(bytes[read &+ 1] & 15) << 8 | Int(bytes[read &+ 2])
+                    target.storeBytes(of: pairs[first], toByteOffset: written, as: UInt16.self)
+                    target.storeBytes(
+                        of: pairs[second], toByteOffset: written &+ 2, as: UInt16.self)
+                    (read, written) = (read &+ 3, written &+ 4)
+                }
             }
+            let rest = bytes[read...]
+            if !rest.isEmpty {
+                // Eight bits are two digits, sixteen are three: zeros fill the last one.
+                let bits = rest.reduce(0) { $0 << 8 | Int($1) } << (rest.count == 1 ? 4 : 2)
+                for shift in stride(from: rest.count * 6, through: 0, by: -6) {
+                    text[written] = digits[bits >> shift & 63]
+                    written += 1
+                }
+            }
+            while alphabet == .standard, written % 4 != 0 {
+                text[written] = UInt8(ascii: "=")
+                written += 1
+            }
+            return written
         }
-        if pending > 0 { text.append(digits[Int(bits << UInt32(6 - pending) & 63)]) }
-        while alphabet == .standard, text.count % 4 != 0 { text.append(UInt8(ascii: "=")) }
-        return String(decoding: text, as: UTF8.self)
     }
 
     /// The bytes of `text`, or nil if it is not exactly what `encode` would have written: another
@@ -86,8 +109,17 @@ public enum Base64 {
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     private static let urlDigits = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+    /// Two digits for each number of twelve bits, as they stand in memory.
+    private static let standardPairs = pairs(of: standardDigits)
+    private static let urlPairs = pairs(of: urlDigits)
     private static let standardValues = values(of: standardDigits)
     private static let urlValues = values(of: urlDigits)
+
+    private static func pairs(of digits: [UInt8]) -> [UInt16] {
+        digits.flatMap { first in
+            digits.map { UInt16(littleEndian: UInt16(first) | UInt16($0) << 8) }
+        }
+    }
 
     private static func values(of digits: [UInt8]) -> [UInt8] {
         var values = [UInt8](repeating: 255, count: 256)

@@ -62,6 +62,22 @@ import Testing
         #expect(try count("participation", disk) == 10, "a commit beyond the limit waits not")
     }
 
+    @Test(arguments: [1, 15, 16, 17, 32, 33, 50])
+    func allThatComeTogetherAreIndexed(many: Int) throws {
+        let disk = Disk()
+        let users = (0..<many).map { "user\($0)" }
+        let store = try disk.open { $0.limits = limits(0) }
+        _ = try store.restore(at: start)
+        try store.commit([.call(ringingCall(1, users))], at: start)
+        // Those of the second call stand between those of the first one.
+        try store.commit([.call(ringingCall(2, users.reversed()))], at: start)
+        #expect(try count("participation", disk) == Int64(2 * many))
+        for user in users {
+            let page = try store.makeReader().page(of: UserID(user), matching: ListQuery())
+            #expect(page.calls.map(\.id) == [callID(2), callID(1)])
+        }
+    }
+
     @Test func theyWaitAcrossAStart() throws {
         let disk = Disk()
         for later in 1...5 as ClosedRange<Int64> {

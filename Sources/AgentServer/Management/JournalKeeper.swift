@@ -85,7 +85,7 @@ final class JournalKeeper {
                 writer.object {
                     $0.field("call", "\(part.call)")
                     $0.field("since", part.since.milliseconds)
-                    $0.field("entries", Base64.encode(part.bytes))
+                    $0.field("entries", plain: Base64.encode(part.bytes))
                 }
                 writer.append(UInt8(ascii: "\n"))
             }

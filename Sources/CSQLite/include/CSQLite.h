@@ -16,6 +16,12 @@ static inline int csqlite_bind_text(
     return sqlite3_bind_text(statement, index, text, count, SQLITE_TRANSIENT);
 }
 
+/// Binds UTF-8 text that stays where it is until the statement has run.
+static inline int csqlite_bind_written_text(
+    sqlite3_stmt *statement, int index, const void *text, int count) {
+    return sqlite3_bind_text(statement, index, (const char *)text, count, SQLITE_STATIC);
+}
+
 /// The name of a file layer over the system's own that writes each transaction to the log in large
 /// pieces, which `sqlite3_open_v2` then takes. NULL: there is none, and the system's own is taken.
 const char *csqlite_gathering(void);

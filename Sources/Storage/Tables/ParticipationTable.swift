@@ -12,6 +12,9 @@ import StoreContract
 final class ParticipationTable {
     private let connection: DatabaseConnection
     private let put: Statement
+    /// The same for `manyCount` rows: to begin and to end a statement costs as much as a row does.
+    private let putMany: Statement
+    private static let manyCount = 16
     private let remove: Statement
     private let putRecent: Statement
     private let recent: Statement
@@ -26,6 +29,9 @@ final class ParticipationTable {
         self.connection = connection
         put = try connection.prepare(
             "INSERT OR IGNORE INTO participation VALUES (?, ?)", for: "indexing a call")
+        let rows = Array(repeating: "(?, ?)", count: Self.manyCount).joined(separator: ", ")
+        putMany = try connection.prepare(
+            "INSERT OR IGNORE INTO participation VALUES \(rows)", for: "indexing calls")
         remove = try connection.prepare(
             "DELETE FROM participation WHERE user = ? AND call = ?", for: "removing an old call")
         putRecent = try connection.prepare(
@@ -58,14 +64,42 @@ final class ParticipationTable {
     }
 
     private func merge() throws(StoreError) {
+        var (bytes, users): ([UInt8], [Range<Int>]) = ([], [])
         try recent.rows { (row) throws(StoreError) in
-            try connection.participations(in: row) { (one) throws(StoreError) in
-                try put.run(.text(String(decoding: one.user, as: UTF8.self)), .id(one.call))
+            let start = bytes.count
+            bytes.append(contentsOf: row.raw(0))
+            try connection.participations(in: row) { one in
+                users.append(start + one.user.startIndex..<start + one.user.endIndex)
             }
             return true
         }
+        let done = bytes.withUnsafeBytes { bytes in
+            Result { () throws(StoreError) in try insert(users, of: bytes) }
+        }
+        try done.get()
         try removeRecent.run()
         recentCount = 0
+    }
+
+    /// Inserts participations, of which the users' ids stand at `users` in `bytes`, and those of the
+    /// calls behind them.
+    private func insert(
+        _ users: [Range<Int>], of bytes: UnsafeRawBufferPointer
+    ) throws(StoreError) {
+        var values: [SQLValue] = []
+        for (place, user) in users.enumerated() {
+            let call = user.upperBound..<user.upperBound + CallID.byteCount
+            values.append(.writtenText(UnsafeRawBufferPointer(rebasing: bytes[user])))
+            values.append(.written(UnsafeRawBufferPointer(rebasing: bytes[call])))
+            if values.count == 2 * Self.manyCount {
+                try putMany.run(with: values)
+            } else if place >= users.count / Self.manyCount * Self.manyCount {
+                try put.run(with: values)
+            } else {
+                continue
+            }
+            values.removeAll(keepingCapacity: true)
+        }
     }
 
     /// Deletes the participation of `user` in a call that is forgotten.
