@@ -50,6 +50,15 @@ def test_new_writes_a_plugin_that_passes_its_tests(make_agent):
     assert found.groups() == ("greeter.lua", "7", "no such thing")
 
 
+def test_a_plugin_that_no_list_names_is_told(make_agent):
+    folder = make_agent()
+    assert folder.tool("new", "greeter")[0] == 0
+    told = "plugins/greeter: not listed in plugins, so not tested: callagent test greeter"
+    assert folder.tool("test") == (0, f"{told}\n0 passed, 0 failed\n")
+    assert folder.tool("test", "greeter")[1].endswith("\n2 passed, 0 failed\n")
+    assert told not in folder.tool("test", "greeter")[1]
+
+
 def test_new_overwrites_nothing_that_is_not_its_own(make_agent):
     folder = make_agent(plugins={"mine": "-- mine"})
     (folder.folder / ".luarc.json").write_text("{}")

@@ -31,6 +31,9 @@ public enum PluginTests {
         public internal(set) var tests: [PluginTestLine] = []
         /// One for each file, in order.
         public internal(set) var coverage: [PluginCoverageLine] = []
+        /// Plugins in the folder that were passed over, because the operator's file does not list
+        /// them; empty where plugins were named.
+        public internal(set) var unlisted: [String] = []
     }
 
     /// Runs the tests of the plugins that the operator's file lists, or of the named files.
@@ -46,7 +49,11 @@ public enum PluginTests {
     ) throws(AgentError) -> Outcome {
         do throws(ScriptProblems) {
             var outcome = Outcome()
-            let modes = try modes(of: file)
+            let configuration = try Deployment.configuration(at: file, isForTests: true)
+            let modes = configuration.testedModes
+            if names.isEmpty {
+                outcome.unlisted = Deployment.library(for: file).unlisted(in: configuration)
+            }
             for (source, setting) in try plugins(names, file) {
                 let report = try PluginTest.run(
                     source, setting: setting, modes: modes, filter: filter,

@@ -25,6 +25,10 @@ extension Command {
             // With a part of the tests, coverage would say nothing about the plugin.
             let coverage = arguments.has("--only") ? [] : outcome.coverage
             for line in coverage { Screen.say("lines   \(line.text)") }
+            for name in outcome.unlisted {
+                Screen.say(
+                    "plugins/\(name): not listed in plugins, so not tested: callagent test \(name)")
+            }
             let failed = outcome.tests.count { !$0.hasPassed }
             Screen.say("\(outcome.tests.count - failed) passed, \(failed) failed")
             let isCovered = coverage.allSatisfy { $0.percent >= least }
