@@ -14,9 +14,10 @@ from cluster import shown
 from group import Group
 from history import longest_silence, parsed
 from load import User
-from scale import Scale
+from scale import Million, Scale
 
 BEFORE = "CALLAGENT_BEFORE"  # names the executable of the version before
+ONLY_FULL = ("fence", "million")  # groups that are nothing when they are short
 
 
 class Kill(Group):
@@ -391,4 +392,4 @@ class Race(Group):
 
 GROUPS = {group.name: group for group in (
     Kill, Stop, Commit, Hole, Restart, Promotion, HandOver, Mixed, Everything, Deadlines, Race,
-    Scale, NoFence)}
+    Scale, Million, NoFence)}

@@ -4,12 +4,12 @@
 #
 # usage: sh Tests/Cluster/run.sh [--full] [--seed N] [GROUP…]
 #
-# The groups: kill stop commit hole restart promote hand-over mixed all deadlines race scale fence.
-# Without names all of them run, after the checker's own tests (fence, which shows that a program
-# without the fence is found out, only with --full; mixed only where CALLAGENT_BEFORE names the
-# executable of the version before). Each is short by default; --full takes the counts that the
-# project promises. CALLAGENT names the executable to test; without it the release build is made
-# and taken.
+# The groups: kill stop commit hole restart promote hand-over mixed all deadlines race scale million
+# fence. Without names all of them run, after the checker's own tests (million, and fence, which
+# shows that a program without the fence is found out, only with --full; mixed only where
+# CALLAGENT_BEFORE names the executable of the version before). Each is short by default; --full
+# takes the counts that the project promises. CALLAGENT names the executable to test; without it
+# the release build is made and taken.
 set -eu
 
 cd "$(dirname "$0")/../.."

@@ -15,10 +15,12 @@ class Scale(Group):
 
     name = "scale"
     RINGERS, RINGING = 20, 100
+    CALLS = 200_000  # of the whole length
+    answer_in, gap = 3, 6  # seconds: from the takeover, and from the kill, to the first answer
 
     def __init__(self, full, seed):
         super().__init__(full, seed)
-        self.many = 200_000 if full else 4_000
+        self.many = self.CALLS if full else 4_000
         self.ring_times = range(15_000, 60_000) if full else range(5_000, 15_000)
 
     def play(self):
@@ -26,7 +28,7 @@ class Scale(Group):
         self.crowd = Load(self.servers.nodes, Forgetful(), self.seed, 0, 1)
         try:
             begun = time.time()
-            self.calls = self.crowd.do(self.crowd.keep(self.many))
+            self.calls = self.crowd.do(self.crowd.keep(self.many), patience=600 + self.many / 200)
             self.figures.append(f"{self.many} calls placed in {time.time() - begun:.0f} s")
             self.servers.aside = {call for calls in self.calls.values() for call in calls}
             super().play()
@@ -47,8 +49,9 @@ class Scale(Group):
         self.expect(len(answers) == len(faults), "nothing was acknowledged any more")
         self.figures.append(f"first answer {max(answers, default=0):.2f} s after the takeover at "
                             f"most; {self.memory()}")
-        self.in_time(max(answers, default=0), 3, "from the takeover to the first answer")
-        self.tell_gaps("kill", faults, most=6)
+        self.in_time(
+            max(answers, default=0), self.answer_in, "from the takeover to the first answer")
+        self.tell_gaps("kill", faults, most=self.gap)
         self.tell_rung()
         self.tell_kept()
 
@@ -112,3 +115,11 @@ class Scale(Group):
                 shown = {one["call_id"] for one in user.shown}
                 self.expect(shown and shown <= own, f"{user.name} is shown {len(shown)} calls, "
                             f"{len(shown - own)} of them of others")
+
+
+class Million(Scale):
+    """The same with as many calls as a node is to carry, loaded page by page."""
+
+    name = "million"
+    CALLS = 1_000_000
+    answer_in, gap = 5, 9
