@@ -18,6 +18,7 @@ extension Agent {
             stop()
         }
         ownership?.alarmed = { [unowned self] in raise($0) }
+        if let back = member.setBack { raise(.setBack(back)) }
         gateway.looksAtLease = { [unowned self] in ownership?.lookAtLease() }
         remote = try member.linkPlan.map { plan throws(EventLoopError) in
             try OwnerLinks(plan, member, gateway, admin.desk, on: loop, log: log)

@@ -1,5 +1,6 @@
 // What somebody has to see to, as the server knows it. Texts of it are for people only.
 
+import ClusterCore
 import PolicyHost
 
 /// Something that the operator has to see to.
@@ -12,6 +13,8 @@ enum Alarm: Hashable {
     case lostCanary(String, String)
     /// The cluster's database became another one, and no standby had every commit.
     case lossOfCommits(from: Int64, to: Int64)
+    /// The cluster's database is at an earlier moment than it was.
+    case setBack(SetBack)
     /// A node of the cluster is gone, and nobody ended it.
     case lostNode(String)
     /// A node of the cluster cannot load what is in force, and why.
@@ -23,14 +26,19 @@ enum Alarm: Hashable {
     var isAboutCanary: Bool {
         switch self {
         case .policies(.canaryFails), .lostCanary: true
-        case .policies(.noWayBack), .file, .lossOfCommits, .lostNode, .unfitNode,
-            .differingNode:
+        case .policies(.noWayBack), .file, .lossOfCommits, .setBack, .lostNode,
+            .unfitNode, .differingNode:
             false
         }
     }
 
     /// Whether calls that were acknowledged may be gone.
-    var isLossOfCommits: Bool { if case .lossOfCommits = self { true } else { false } }
+    var isLossOfCommits: Bool {
+        switch self {
+        case .lossOfCommits, .setBack: true
+        case .policies, .file, .lostCanary, .lostNode, .unfitNode, .differingNode: false
+        }
+    }
 }
 
 extension Alarm: CustomStringConvertible {
@@ -49,6 +57,7 @@ extension Alarm: CustomStringConvertible {
         case .lossOfCommits(let old, let new):
             "acknowledged calls may be lost: the database changed from timeline \(old) to \(new) "
                 + "without a standby in step"
+        case .setBack(let back): "\(back)"
         case .lostNode(let name):
             "node \(name) is lost: start it, or callagent cluster forget \(name)"
         case .unfitNode(let name, let problem): "node \(name) may not own: \(problem)"

@@ -57,6 +57,24 @@ public enum LeaseOrder: Sendable, Equatable {
     case release(Grant, to: String)
 }
 
+/// A database that is at an earlier moment than it was, as after a restore while nodes run: no other
+/// way leads back to an earlier epoch.
+public struct SetBack: Sendable, Hashable, CustomStringConvertible {
+    /// The epoch that was seen before.
+    public let from: UInt32
+    /// The one that was there then.
+    public let to: UInt32
+
+    /// From one epoch to an earlier one.
+    public init(from: UInt32, to: UInt32) { (self.from, self.to) = (from, to) }
+
+    /// What the operator is told.
+    public var description: String {
+        "acknowledged calls may be lost: the database went back from epoch \(from) to \(to), as "
+            + "one that is restored or a standby that was not in step"
+    }
+}
+
 /// What came of an order.
 public enum LeaseResult: Sendable, Equatable {
     /// The row, to `look`, or where `beat`, `take` or `release` found another one.
@@ -125,6 +143,10 @@ public struct Lease: Sendable {
     private var still = Still()
     /// Who is to take over instead, because nobody sees this node; nil: it may.
     public private(set) var heir: String?
+    /// Where the database was found at an earlier moment than before; nil: never.
+    public private(set) var setBack: SetBack?
+    /// The epoch that was read or taken last.
+    private var lastEpoch: UInt32 = 0
     /// Since when more nodes see another one than see this owner, and how often that was read.
     private var outnumbered: (since: Milliseconds, reads: Int)?
 
@@ -235,6 +257,7 @@ public struct Lease: Sendable {
     private mutating func took(_ new: Grant, _ at: Milliseconds) -> LeaseNews {
         (grant, beatenAt, wantsEpoch, tried, serves) = (new, at, false, nil, true)
         (isAsked, outnumbered, heir) = (false, nil, nil)
+        lastEpoch = new.term.epoch
         seen = LeaseRow(term: new.term, token: new.token, beat: 0)
         return .owns(new)
     }
@@ -245,6 +268,8 @@ public struct Lease: Sendable {
         let isSame = still.row == row
         if isSame { still.reads += 1 } else { still = Still(row: row, since: now, reads: 1) }
         seen = row
+        if row.term.epoch < lastEpoch { setBack = SetBack(from: lastEpoch, to: row.term.epoch) }
+        lastEpoch = row.term.epoch
         if let tried, tried.token == row.token {
             return took(Grant(row.term, token: row.token), tried.at)
         }

@@ -116,3 +116,22 @@ struct SocketFile {
         }
     }
 }
+
+extension NetworkAddress {
+    /// The process that listens at this path of a Unix socket, as the kernel tells whoever connects;
+    /// nil: nobody does, or it is no path.
+    public var listeningProcess: Int32? {
+        guard case .unix(let path) = self, let address = try? SocketAddress(path: path) else {
+            return nil
+        }
+        let probe = cuv_socket(AF_UNIX)
+        guard probe >= 0 else { return nil }
+        defer { Glibc.close(probe) }
+        guard address.withPointer({ connect(probe, $0, $1) }) == 0 else { return nil }
+        // Process, user and group, of 32 bits each.
+        var credentials: (Int32, UInt32, UInt32) = (0, .max, .max)
+        var length = socklen_t(MemoryLayout<(Int32, UInt32, UInt32)>.size)
+        let code = getsockopt(probe, SOL_SOCKET, SO_PEERCRED, &credentials, &length)
+        return code == 0 && credentials.0 > 0 ? credentials.0 : nil
+    }
+}

@@ -1,5 +1,6 @@
 // What an operator reads of an alarm, and which end with a canary.
 
+import ClusterCore
 import PolicyHost
 import Testing
 
@@ -32,6 +33,11 @@ import Testing
                 + "without a standby in step", false
         ),
         (
+            .setBack(SetBack(from: 4, to: 1)),
+            "acknowledged calls may be lost: the database went back from epoch 4 to 1, as one that "
+                + "is restored or a standby that was not in step", false
+        ),
+        (
             .lostNode("b"), "node b is lost: start it, or callagent cluster forget b", false
         ),
         (
@@ -46,7 +52,7 @@ import Testing
             #expect("\(alarm)" == text)
             #expect(alarm.isAboutCanary == isAboutCanary)
         }
-        #expect(Self.all.filter(\.alarm.isLossOfCommits).count == 1)
+        #expect(Self.all.filter(\.alarm.isLossOfCommits).count == 2)
     }
 
     @Test func whyAGenerationWent() {

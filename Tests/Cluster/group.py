@@ -113,7 +113,7 @@ class Group:
         """One nemesis again and again, with a little peace between; `choices` in turn, if any."""
         made = kind(self.servers, self.load, self.dice)
         for number in range(times):
-            time.sleep(self.dice.uniform(0.2, 1))
+            self.load.goes_on(self.dice.uniform(0.2, 1))
             fault = made.strike(choices[number % len(choices)] if choices else None)
             since = fault.get("since", fault["t"])
             wait_for("an acknowledgement", lambda at=since: self.load.newest >= at)

@@ -226,7 +226,7 @@ class Everything(Group):
         end = time.time() + (600 if self.full else 20)
         while time.time() < end:
             self.dice.choice(made).strike()
-            time.sleep(self.dice.uniform(0, 1.5))
+            self.load.goes_on(self.dice.uniform(0, 1.5))
         struck = {one.name: len(one.struck) for one in made if one.struck}
         self.figures.append(", ".join(f"{count} × {name}" for name, count in struck.items()))
 

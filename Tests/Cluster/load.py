@@ -7,6 +7,7 @@ import random
 import threading
 import time
 
+from agent import wait_for
 from client import Line, over_http
 from history import CHANGING, UNKNOWN, parsed
 
@@ -31,6 +32,7 @@ OVER = {"call_ended", "not_found", "not_invited", "cancelled", "expired"}
 NOBODY = "nobody-"  # users who never connect
 AT_ONCE = 6  # requests of a user that are not answered
 CALLS = 12  # live calls that a user knows; from there on it makes none
+ACKNOWLEDGED = 0.3  # of the requests: others are refused, or change nothing
 PATIENCE = 2  # seconds without an answer after which the request is sent anew elsewhere
 
 
@@ -222,6 +224,7 @@ class User:
             return
         if asked.op in CHANGING:
             self.load.newest = max(self.load.newest, asked.at)
+            self.load.acknowledged += 1
         if "call" in message["ok"]:
             call = message["ok"]["call"]
             asked.call, asked.told = call["call_id"], call
@@ -290,10 +293,11 @@ class Load:
         self.names = [f"u{number}" for number in range(users)]
         self.users = [User(self, name, seed) for name in self.names]
         self.keepers = []
-        self.pause = users / rate
+        self.pause, self.rate = users / rate, rate
         self.restless = restless
         self.resting = self.ended = False
         self.newest = 0  # when the newest change was asked that is acknowledged
+        self.acknowledged = 0  # changes
         self.lives, self.tasks = [], set()
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
@@ -319,6 +323,12 @@ class Load:
         self.resting = False
         self.lives = [asyncio.run_coroutine_threadsafe(user.live_on(self.pause), self.loop)
                       for user in self.users]
+
+    def goes_on(self, seconds):
+        """Waits for as many acknowledgements as come in so many seconds of peace: what follows
+        meets a load that is under way, however fast the machine is."""
+        wanted = self.acknowledged + max(1, round(seconds * self.rate * ACKNOWLEDGED))
+        wait_for("the load goes on", lambda: self.acknowledged >= wanted, 60)
 
     def rest(self, patience=60):
         """Everybody stops, and everything that was asked gets an answer."""

@@ -35,6 +35,12 @@ class Nemesis:
     def harm(self, node, fault, seconds):
         raise NotImplementedError
 
+    @staticmethod
+    def last(seconds):
+        """How long it lasts is what makes the fault: nothing else says when it is over."""
+        end = time.monotonic() + seconds
+        wait_for("the fault is over", lambda: time.monotonic() >= end, seconds + 60)
+
     def all_see_each_other(self):
         """Of what comes before, nothing is left in the node table."""
         count = len(self.servers.nodes)
@@ -65,7 +71,7 @@ class KillFront(Nemesis):
 
     def harm(self, node, fault, seconds):
         node.crash()
-        time.sleep(self.dice.uniform(0, 0.5))
+        self.load.goes_on(self.dice.uniform(0, 0.5))
         node.launch()
 
 
@@ -77,7 +83,7 @@ class StopOwner(Nemesis):
     def harm(self, node, fault, seconds):
         node.signal(signal.SIGSTOP)
         try:
-            time.sleep(seconds or self.dice.uniform(0.5, 5))
+            self.last(seconds or self.dice.uniform(0.5, 5))
         finally:
             node.signal(signal.SIGCONT)
 
@@ -110,7 +116,7 @@ class Hole(Nemesis):
 
     def harm(self, node, fault, seconds):
         self.servers.swallow(node, self.which, True)
-        time.sleep(seconds or self.dice.uniform(1, 6))
+        self.last(seconds or self.dice.uniform(1, 6))
         self.servers.swallow(node, self.which, False)
 
 

@@ -171,6 +171,24 @@ import Testing
         #expect(twice.came(.row(same), at: 520) == .replaced(by: same.term))
     }
 
+    @Test func aDatabaseThatWentBackIsNoticed() {
+        var waiting = Lease(node: "b")
+        for (epoch, back) in [
+            (4, nil), (4, nil), (2, SetBack(from: 4, to: 2)), (3, SetBack(from: 4, to: 2)),
+            (1, SetBack(from: 3, to: 1)),
+        ] as [(UInt32, SetBack?)] {
+            let row = LeaseRow(term: Term(owner: "a", epoch: epoch), token: [], beat: 1)
+            _ = waiting.next(at: Int64(500 * epoch), token: token)
+            _ = waiting.came(.row(row), at: 0)
+            #expect(waiting.setBack == back)
+        }
+        var lease = owning(at: 0)
+        _ = lease.next(at: 500, token: token)
+        let earlier = LeaseRow(term: Term(owner: "a", epoch: 3), token: [9], beat: 3)
+        _ = lease.came(.row(earlier), at: 520)
+        #expect(lease.setBack == SetBack(from: 4, to: 3))
+    }
+
     @Test func afterAFailedCommitItTakesANewEpoch() {
         var lease = owning(at: 0)
         lease.takeNewEpoch()

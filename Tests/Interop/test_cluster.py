@@ -101,6 +101,16 @@ def test_hand_over_and_a_good_end_need_no_lease_to_run_out(nodes):
     assert shown(ready)["epoch"] == 3
 
 
+def test_a_hand_over_to_a_node_that_dies_says_who_owns_instead(nodes):
+    begin(nodes)
+    # Until it is missed the table says that it lives.
+    nodes[1].crash()
+    code, text = tool(nodes[0], "hand-over", "b")
+    owner = serving([nodes[0], nodes[2]]).folder.name
+    assert (code, text) == (
+        1, f"callagent: cluster: b did not take over: {owner}, epoch 2 owns\n"), text
+
+
 def test_a_node_that_is_not_eligible_never_owns(nodes):
     first, second, third = nodes
     text = (second.folder / "callagent.lua").read_text()

@@ -1,6 +1,8 @@
 """What goes wrong between nodes and their database: a network that swallows or is slow."""
 
+import json
 import os
+import subprocess
 import time
 
 import pytest
@@ -66,3 +68,71 @@ def test_a_slow_database_is_no_dead_owner(nodes, way):
         alice.ok("call.cancel", call_id=call)
     assert shown(nodes[1])["epoch"] == begun
     assert answers(first)
+
+
+def messages(node):
+    """How often each line stands in a node's log."""
+    lines = [json.loads(line)["message"] for line in node.log_text().splitlines()]
+    return {line: lines.count(line) for line in lines}
+
+
+def test_commits_that_fail_again_and_again_do_not_fill_the_log(nodes, database):
+    """As on a disk that is full: the tables can be opened, and take nothing."""
+    begin(nodes)
+    owner, front = nodes[0], nodes[1]
+    database.run("""
+        CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON live_call EXECUTE FUNCTION refuse();""")
+    asked = 0
+    while shown(owner)["epoch"] < 5:  # four commits failed, each of them in an epoch of its own
+        owner.post("call.invite", f"u{asked}", {"invitees": ["bob"], "mode": "common"})
+        asked += 1
+    database.run("DROP TRIGGER refuse ON live_call;")
+    wait_for("it works", lambda: owner.post(
+        "call.invite", "zoe", {"invitees": ["bob"], "mode": "common"}).status == 200)
+    told, elsewhere = messages(owner), messages(front)
+    # Each is written once in 10 s, and four failures take six.
+    assert told["store failed: nothing is acknowledged until it is back"] <= 2, told
+    assert told["store is open again"] <= 2 and told["owns in a new epoch"] <= 2, told
+    assert elsewhere["another node owns"] <= 2, elsewhere
+    assert "no space is left" in owner.log_text()
+
+
+def test_an_owner_without_calls_keeps_its_connection(nodes, database):
+    """Whoever manages the database may have sessions ended that do nothing."""
+    database.run("ALTER ROLE callagent SET idle_session_timeout = '200ms';")
+    begin(nodes)
+    wait_for("a connection does nothing for long", lambda: database.run(
+        "SELECT max(now() - state_change) > '1 s' FROM pg_stat_activity "
+        "WHERE usename = 'callagent' AND state = 'idle';") == "t", pause=0.1)
+    assert nodes[0].post(
+        "call.invite", "alice", {"invitees": ["bob"], "mode": "common"}).status == 200
+    assert shown(nodes[0])["epoch"] == 1
+    assert "store failed" not in nodes[0].log_text()
+
+
+def test_a_database_that_went_back_raises_an_alarm(nodes, database):
+    """A backup is restored, and nobody has stopped the nodes."""
+    begin(nodes)
+    at = ["-h", "127.0.0.1", "-p", str(database.port), "-U", "callagent"]
+    backup = subprocess.run(
+        ["pg_dump", *at, "-n", "callagent", "postgres"], check=True, stdout=subprocess.PIPE,
+        text=True).stdout
+    for target in "bc":
+        assert tool(nodes[0], "hand-over", target)[0] == 0
+    wait_for("c serves", lambda: answers(nodes[2]))
+    subprocess.run(
+        ["psql", "-qX", *at, "postgres"], check=True, stdout=subprocess.DEVNULL, text=True,
+        input=f"BEGIN; DROP SCHEMA callagent CASCADE; {backup} COMMIT;")
+    said = "the database went back from epoch 3 to "
+    for node in nodes:
+        node.logs(said)
+    wait_for("c has fallen silent", lambda: not answers(nodes[2]))
+    owner = serving(nodes[:2])
+    alarms = owner.admin("GET", "/admin/v1/status").body["alarms"]
+    assert any(said in alarm for alarm in alarms), alarms
+    wait_for("the figure", lambda: owner.metrics().get(
+        "callagent_cluster_commits_may_be_lost") == 1)
+    assert owner.tool("reload", "--config", "callagent.lua")[0] == 0
+    wait_for("no alarm", lambda: owner.admin("GET", "/admin/v1/status").body["alarms"] == [])

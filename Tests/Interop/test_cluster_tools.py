@@ -1,6 +1,7 @@
 """The operator's commands at a node that does not own: the owner carries them out."""
 
 import json
+import os
 import time
 
 from agent import wait_for
@@ -39,6 +40,16 @@ def test_commands_work_at_a_front_end(linked, nodes):  # noqa: F811
         assert code == 0, said
     assert alice.closed() == 4102
     assert "alice" not in owner.tool("explain", call)[1]
+
+
+def test_doctor_finds_the_process_that_serves_for_the_owner(linked):  # noqa: F811
+    """Its secrets are in its environment, and what is in use is in use by it."""
+    owner, b, _ = linked()
+    for node in (owner, b):
+        assert "CALLAGENT_DATABASE" not in os.environ
+        said = node.tool("doctor")[1]
+        assert f"process {node.process.pid} runs" in said, said
+        assert "no server runs" not in said and "in use" not in said and "secret" not in said, said
 
 
 def test_the_audit_names_the_node_and_the_role_holds(linked):  # noqa: F811

@@ -59,6 +59,7 @@ extension Exchange {
 
     func committed(_ result: CommitResult, in duration: Milliseconds) {
         guard isReady else { return }
+        storeFailures = 0
         figures.committed(in: duration)
         noteLateness(duration)
         queue.batchIsDurable()
@@ -73,19 +74,16 @@ extension Exchange {
 
     /// Nothing behind the barrier leaves; everything begins again from what is stored.
     func storeFailed(_ error: StoreError) {
-        reopenings = isReady ? 0 : reopenings + 1
+        // One that can be opened and takes nothing, as on a full disk, is away all the same.
+        let isOld = openAgainAt.map { now() - $0 < RepeatedLine.silence } ?? false
+        if isReady, !isOld { storeFailures = 0 }
         storeTrouble = "\(error)"
         // Looking whether a file is back costs nothing.
         let isCheap = error.kind == .replaced
-        let pause = limits.reopenPause(after: isCheap ? 0 : reopenings)
-        shell.openStore(after: pause)
-        guard isReady else {
-            guard reopenings % 10 == 0 else { return }
-            return shell.log(
-                .warn, "store is still away", ("error", "\(error)"), ("tries", "\(reopenings)"))
-        }
-        shell.log(
-            .error, "store failed: nothing is acknowledged until it is back", ("error", "\(error)"))
+        shell.openStore(after: limits.reopenPause(after: isCheap ? 0 : storeFailures))
+        tellFailure(error)
+        storeFailures += 1
+        guard isReady else { return }
         if shows(.failureOverlooked) {
             queue.batchIsDurable()
             drain()
@@ -112,8 +110,27 @@ extension Exchange {
         for case .action(let action) in held { action() }
     }
 
+    /// A store that fails again and again does not fill the log.
+    private func tellFailure(_ error: StoreError) {
+        let why = ("error", "\(error)")
+        if isReady, let left = repeated.admit("store", at: now()) {
+            isFailureTold = true
+            return shell.log(
+                .error, "store failed: nothing is acknowledged until it is back", why,
+                ("left_out", "\(left)"))
+        }
+        guard !isReady else { return }
+        if !isFailureTold {
+            isFailureTold = true
+            shell.log(.error, "store failed: nothing is acknowledged until it is back", why)
+        } else if storeFailures % 10 == 0 {
+            shell.log(.warn, "store is still away", why, ("tries", "\(storeFailures)"))
+        }
+    }
+
     func storeIsBack(_ state: StoredState) {
-        shell.log(.info, "store is open again")
+        if isFailureTold { shell.log(.info, "store is open again") }
+        (isFailureTold, openAgainAt) = (false, now())
         lastJob = max(lastJob, state.lastJob?.value ?? 0)
         let now = now()
         callsBefore += switchboard.liveCalls.map(\.id)

@@ -64,8 +64,12 @@ public final class Exchange {
     /// For changes of others whose owners go on as if they were stored: when the store is away, or
     /// loses them, they are stored when it is back.
     public internal(set) lazy var unconfirmed = UnconfirmedRecords(self)
-    /// How often the store could not be opened again.
-    var reopenings = 0
+    /// How often the store failed since it worked last.
+    var storeFailures = 0
+    /// When the store was open again; nil: it never failed.
+    var openAgainAt: Moment?
+    /// Whether the log says that the store failed, so that it has to say when it is back.
+    var isFailureTold = false
     var lastJob: Int64
     /// Set once, before the loop runs.
     public var store: (any StoreLink)?

@@ -138,6 +138,7 @@ public struct Doctor {
         configuration = readable ?? Start.guess(file)
         let place = AgentOptions.place(configuration)
         if place != ":memory:" { process = try? StoreExamination.holder(of: place) }
+        if process == nil, configuration.cluster != nil { process = waitingNode(place) }
         return readable != nil
     }
 

@@ -39,6 +39,8 @@ enum MemberNews: Sendable {
     case days(StoreError?)
     /// What it sees of the cluster while it owns.
     case sight(ClusterSight)
+    /// The database is at an earlier moment than it was.
+    case setBack(SetBack)
 }
 
 /// The lease of this process. Any thread may ask it.
@@ -76,7 +78,7 @@ public final class ClusterMember: Sendable {
             case .trouble: unheard.removeAll { if case .trouble = $0 { true } else { false } }
             case .asked: unheard.removeAll { if case .asked = $0 { true } else { false } }
             case .lost: unheard.removeAll { if case .lost = $0 { true } else { false } }
-            case .replaced: break
+            case .replaced, .setBack: break
             }
             unheard.append(news)
         }
@@ -109,6 +111,10 @@ public final class ClusterMember: Sendable {
     private let held = Locked<Grant?>(nil)
     /// The grant that no store was opened with yet.
     private let fresh = Locked<Grant?>(nil)
+
+    private let lastSetBack = Locked<SetBack?>(nil)
+    /// The last time that the database went back; nil: it never did.
+    var setBack: SetBack? { lastSetBack.withLock { $0 } }
 
     /// The clients that this node had before it owned; nil: it has none of them.
     private let kept = Locked<KeptFront?>(nil)
@@ -211,6 +217,7 @@ public final class ClusterMember: Sendable {
     private func turn(_ lease: inout Lease, _ connection: LeaseConnection) -> Bool {
         if let order = lease.next(at: Clock.bootMilliseconds(), token: Self.newToken()) {
             let (hadTrouble, before) = (connection.trouble != nil, lease.seen?.term)
+            let past = lease.setBack
             let result = connection.carryOut(order)
             var view: ClusterView?
             if order == .look, case .row(let row) = result {
@@ -220,6 +227,7 @@ public final class ClusterMember: Sendable {
             publish(lease)
             if hadTrouble != (connection.trouble != nil) { hear(.trouble(connection.trouble)) }
             if let row = lease.seen, row.term != before, lease.grant == nil { hear(.sees(row)) }
+            if let back = lease.setBack, back != past { hear(back) }
             if let news { hear(news, lease) }
             if order == .look, let row = lease.seen, case .row = result {
                 if let view { hear(.looked(row, owner: connection.ownerPlace, view)) }
@@ -306,6 +314,11 @@ public final class ClusterMember: Sendable {
         case .outnumbered(let other): hear(.outnumbered(by: other))
         case .gaveUp: break
         }
+    }
+
+    private func hear(_ back: SetBack) {
+        lastSetBack.withLock { $0 = back }
+        hear(.setBack(back))
     }
 
     private func hear(_ news: MemberNews) {

@@ -105,6 +105,7 @@ public struct ClusterTool {
     /// one owns.
     ///
     /// - Returns: who owns then.
+    /// - Throws: `refused` also where the one that was meant does not own in the end.
     public func handOver(to target: String, within patience: Int64 = 15_000) throws(AgentError)
         -> Term
     {
@@ -131,7 +132,12 @@ public struct ClusterTool {
         while Clock.bootMilliseconds() < end {
             Self.pause()
             let now = try state()
-            if now.term.epoch != before.term.epoch, !now.isReleased { return now.term }
+            guard now.term.epoch != before.term.epoch, !now.isReleased else { continue }
+            let isMeant =
+                target.isEmpty ? now.term.owner != before.term.owner : now.term.owner == target
+            if isMeant { return now.term }
+            let who = target.isEmpty ? "no other node" : target
+            throw .refused("\(who) did not take over: \(now.term) owns")
         }
         throw .refused("\(before.term.owner) still owns: it did not answer")
     }

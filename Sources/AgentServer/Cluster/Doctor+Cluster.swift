@@ -3,6 +3,7 @@
 import ClusterCore
 import ClusterStorage
 import Configuration
+import EventLoop
 import StoreContract
 
 extension Doctor {
@@ -20,6 +21,15 @@ extension Doctor {
         } catch {
             note(.trouble("\(error)", "see callagent cluster init, and the page Cluster"))
         }
+    }
+
+    /// The process that stands by and serves clients for the owner: it has no store to lock, only
+    /// the operator's socket.
+    func waitingNode(_ place: String) -> Int32? {
+        guard let listen = try? NetworkAddress(parsing: configuration.listen) else { return nil }
+        let own = NetworkAddress.admin(
+            stateDirectory: place, listen: listen, file: configuration.file)
+        return (AgentOptions.admin(configuration) ?? own).listeningProcess
     }
 
     private mutating func examine(_ state: ClusterState, at name: String) {

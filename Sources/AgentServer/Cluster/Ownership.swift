@@ -37,6 +37,7 @@ final class Ownership {
     private let loop: EventLoop
     private var news: Mailbox<MemberNews>?
     private var watch: Timer?
+    private var repeated = RepeatedLine()
     private var isSilent = false
     private var isOver = false
     /// Ends the process in good order.
@@ -94,7 +95,11 @@ final class Ownership {
     private func hear(_ news: MemberNews) {
         switch news {
         case .owns(let grant):
-            log.info("owns in a new epoch", ("epoch", "\(grant.term.epoch)"))
+            guard let left = repeated.admit("epoch", at: Moment(Clock.bootMilliseconds())) else {
+                return
+            }
+            log.info(
+                "owns in a new epoch", ("epoch", "\(grant.term.epoch)"), ("left_out", "\(left)"))
         case .trouble(let error?):
             log.warn("the database does not answer", ("error", "\(error)"))
         case .trouble(nil): log.info("the database answers")
@@ -115,6 +120,7 @@ final class Ownership {
         case .lost(let term):
             log.warn("another node owns: standing by", ("owner", "\(term)"))
             end(.standsBy, term)
+        case .setBack(let back): alarmed?(.setBack(back))
         case .replaced(let term):
             let text = "another process of node \(member.node) has taken over (\(term))"
             log.error("ends", ("why", text))

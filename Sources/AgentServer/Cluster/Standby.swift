@@ -78,6 +78,7 @@ private final class Standby {
     private var isToldToStop = false
     /// Who was seen to own last.
     private var owner = ""
+    private var repeated = RepeatedLine()
     private lazy var systemd = SystemdNotice(on: loop)
     /// What serves clients for the owner; nil: this node has no links.
     private let front: FrontEnd?
@@ -275,10 +276,14 @@ private final class Standby {
                 systemd?.tell("READY=1", "STATUS=stands by: an import is under way or did not end")
             }
             guard !row.isReleased else { return }
-            log.info(
-                "another node owns", ("owner", row.term.owner), ("epoch", "\(row.term.epoch)"))
             owner = row.term.owner
             systemd?.tell("READY=1", status)
+            let now = Moment(Clock.bootMilliseconds())
+            guard let left = repeated.admit(owner, at: now) else { return }
+            log.info(
+                "another node owns", ("owner", owner), ("epoch", "\(row.term.epoch)"),
+                ("left_out", "\(left)"))
+        case .setBack(let back): log.error("the database went back", ("why", "\(back)"))
         case .trouble(let error?):
             failure = error
             log.warn("the database does not answer", ("error", "\(error)"))

@@ -44,12 +44,16 @@ public struct FrontEndState: Sendable {
     private var beat: (term: Term, count: Int64)?
     private var beatMovedAt: Milliseconds?
 
+    #if PLANTED_FAULTS
+        var planted: PlantedLinkFault?
+    #endif
+
     /// A front end that has not seen an owner.
     public init(_ times: LinkTimes) { self.times = times }
 
     /// The link to the owner of `epoch` is there.
     public mutating func links(_ epoch: UInt32) -> FrontEndOrder {
-        let isSame = served == epoch
+        let isSame = served == epoch || shows(.everyOwnerIsTheSame)
         (linked, served, brokeAt) = (epoch, epoch, nil)
         (hasClosedBusy, hasClosedAll) = (false, false)
         return .present(isSame: isSame)
@@ -59,7 +63,7 @@ public struct FrontEndState: Sendable {
     public mutating func breaks(at now: Milliseconds) -> FrontEndOrder? {
         guard linked != nil else { return nil }
         (linked, brokeAt) = (nil, now)
-        return .closeAsking
+        return shows(.requestsForgotten) ? nil : .closeAsking
     }
 
     /// The row of the space was read at `now`.
@@ -75,18 +79,21 @@ public struct FrontEndState: Sendable {
     /// Whether the owner that had the link beat long after that broke. One that has just taken over
     /// loads before it listens.
     private func ownerLives(since brokeAt: Milliseconds) -> Bool {
-        guard beat?.term.epoch == served, let beatMovedAt else { return false }
+        guard beat?.term.epoch == served, let beatMovedAt, !shows(.beatOverlooked) else {
+            return false
+        }
         return beatMovedAt - brokeAt > times.silence / 2
     }
 
     /// What is due at `now`; nil: nothing.
     public mutating func due(at now: Milliseconds) -> FrontEndOrder? {
         guard let brokeAt, now - brokeAt >= times.silence, !hasClosedAll else { return nil }
-        if ownerLives(since: brokeAt) || now - brokeAt >= times.patience {
+        let isTooLong = now - brokeAt >= times.patience && !shows(.patienceWithoutEnd)
+        if ownerLives(since: brokeAt) || isTooLong {
             hasClosedAll = true
             return .closeAll
         }
-        guard !hasClosedBusy else { return nil }
+        guard !hasClosedBusy, !shows(.busyKept) else { return nil }
         hasClosedBusy = true
         return .closeBusy
     }
@@ -95,7 +102,7 @@ public struct FrontEndState: Sendable {
     public func isReady(at now: Milliseconds) -> Bool {
         if linked != nil { return true }
         guard let brokeAt else { return false }
-        return now - brokeAt < times.silence
+        return now - brokeAt < times.silence || shows(.alwaysReady)
     }
 }
 
@@ -111,6 +118,10 @@ public struct FrontClientState: Sendable, Equatable {
     public private(set) var isBusy = false
     private var said: UInt64 = 0
     private var settled: UInt64 = 0
+
+    #if PLANTED_FAULTS
+        var planted: PlantedLinkFault?
+    #endif
 
     /// Somebody who has said nothing.
     public init() {}
@@ -135,7 +146,7 @@ public struct FrontClientState: Sendable, Equatable {
             guard (48...57).contains(byte) else { break }
             seq = seq &* 10 &+ UInt64(byte - 48)
         }
-        (self.seq, isBusy) = (seq, true)
+        (self.seq, isBusy) = (seq, !shows(.busyOverlooked))
     }
 
     private static let eventHead = Array(#"{"seq":"#.utf8)
@@ -147,7 +158,7 @@ public struct FrontClientState: Sendable, Equatable {
         let count = min(mark.settled, said)
         defer { settled = max(settled, count) }
         // What was said since is under way.
-        isBusy = !mark.isIdle
+        isBusy = !mark.isIdle && !shows(.busyOverlooked)
         return count > settled ? Int(count - settled) : 0
     }
 
@@ -157,6 +168,7 @@ public struct FrontClientState: Sendable, Equatable {
     public mutating func returns() -> StreamReturn? {
         (said, settled) = (0, 0)
         guard let hello, let session else { return nil }
-        return StreamReturn(hello: hello, session: session, seq: seq)
+        return StreamReturn(
+            hello: hello, session: session, seq: shows(.eventsForgotten) ? 0 : seq)
     }
 }

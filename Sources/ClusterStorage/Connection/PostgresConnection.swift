@@ -32,6 +32,8 @@ final class PostgresConnection {
     private var names = 0
     /// What is under way, in order; true: its rows are wanted.
     private var sent: [Bool] = []
+    /// Whether the turn is with the database already.
+    private var isSent = false
     private(set) var isLost = false
     /// Whether to wait no more.
     private var isOver: () -> Bool = { false }
@@ -108,6 +110,9 @@ final class PostgresConnection {
     /// Every statement here asks for rows by an index, most of them for the first ones in its
     /// order. A database without statistics, as after a flood of calls, takes all tables for small
     /// and would gather and sort all rows for each page.
+    ///
+    /// Where nobody calls there is nothing to commit: an owner is not to lose its connection, and
+    /// with it its epoch, for that (`idle_session_timeout`, since 14).
     private func begin() throws(PostgresFailure) {
         guard functions.pointee.server_version(handle) >= 130_000 else {
             throw PostgresFailure(
@@ -126,7 +131,9 @@ final class PostgresConnection {
             set_config('enable_seqscan', 'off', false),
             set_config('enable_bitmapscan', 'off', false), set_config('jit', 'off', false),
             CASE current_setting('synchronous_commit')
-            WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END
+            WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END,
+            (SELECT set_config(name, '0', false) FROM pg_settings
+            WHERE name = 'idle_session_timeout')
             """)
         backend = try finish().first?.first?.integer(0) ?? 0
         guard backend == Int64(functions.pointee.backend(handle)) else {
@@ -209,9 +216,9 @@ final class PostgresConnection {
     ///   it may be.
     @discardableResult
     func finish() throws(PostgresFailure) -> [PostgresRows] {
-        if functions.pointee.sync(handle) != 1 { isLost = true }
+        if !isSent { commit() }
         let wanted = sent
-        sent = []
+        (sent, isSent) = ([], false)
         guard !isLost else { throw lost() }
         do throws(PostgresFailure) {
             return try collect(wanted)
@@ -221,6 +228,18 @@ final class PostgresConnection {
             names += 1
             throw error
         }
+    }
+
+    private func commit() {
+        if functions.pointee.sync(handle) != 1 { isLost = true }
+        isSent = true
+    }
+
+    /// Sends the turn, so that the database works at it while this thread does something else;
+    /// `finish` waits for it.
+    func send() throws(PostgresFailure) {
+        commit()
+        guard functions.pointee.flush(handle) >= 0 else { throw lost() }
     }
 
     /// Sends what is there without committing it: the transaction stays open. For tests of what

@@ -96,6 +96,9 @@ final class PostgresRows {
     /// The first row; nil: there is none.
     var first: PostgresRow? { count == 0 ? nil : PostgresRow(rows: self, row: 0) }
 
+    /// The last row; nil: there is none.
+    var last: PostgresRow? { count == 0 ? nil : PostgresRow(rows: self, row: Int32(count - 1)) }
+
     fileprivate func bytes(_ row: Int32, _ column: Int32) -> UnsafeRawBufferPointer? {
         guard functions.pointee.is_null(result, row, column) == 0 else { return nil }
         let length = Int(functions.pointee.length(result, row, column))

@@ -174,14 +174,18 @@ struct ReplyKeys {
         after expiry: Moment, in space: Space, on link: PostgresConnection
     ) throws(PostgresFailure) -> [KeyMark] {
         var marks: [KeyMark] = []
-        var place: Int64 = 0
         (counts, total) = ([:], 0)
+        link.run(Self.page, .integer(space.id), .integer(0), .integer(Self.pageSize))
         while true {
-            link.run(Self.page, .integer(space.id), .integer(place), .integer(Self.pageSize))
             guard let rows = try link.finish().first else { return marks }
+            // The database reads the next page while this one is taken in: a takeover waits for
+            // all of them.
+            if rows.count == Int(Self.pageSize), let last = rows.last?.integer(4) {
+                link.run(Self.page, .integer(space.id), .integer(last), .integer(Self.pageSize))
+                try link.send()
+            }
             for row in rows.all {
                 note(row.text(0), 1)
-                place = row.integer(4)
                 guard row.moment(2) > expiry else { continue }
                 marks.append(
                     KeyMark(
