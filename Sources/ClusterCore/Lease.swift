@@ -57,8 +57,8 @@ public enum LeaseOrder: Sendable, Equatable {
     case release(Grant, to: String)
 }
 
-/// A database that is at an earlier moment than it was, as after a restore while nodes run: no other
-/// way leads back to an earlier epoch.
+/// A database that is at an earlier moment than it was, as after a restore while nodes run: nothing
+/// else leads back to an earlier epoch.
 public struct SetBack: Sendable, Hashable, CustomStringConvertible {
     /// The epoch that was seen before.
     public let from: UInt32

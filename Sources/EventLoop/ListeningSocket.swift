@@ -118,7 +118,7 @@ struct SocketFile {
 }
 
 extension NetworkAddress {
-    /// The process that listens at this path of a Unix socket, as the kernel tells whoever connects;
+    /// The process that listens at this path of a Unix socket, as the kernel tells who connects;
     /// nil: nobody does, or it is no path.
     public var listeningProcess: Int32? {
         guard case .unix(let path) = self, let address = try? SocketAddress(path: path) else {

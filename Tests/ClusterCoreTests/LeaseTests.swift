@@ -173,13 +173,13 @@ import Testing
 
     @Test func aDatabaseThatWentBackIsNoticed() {
         var waiting = Lease(node: "b")
-        for (epoch, back) in [
-            (4, nil), (4, nil), (2, SetBack(from: 4, to: 2)), (3, SetBack(from: 4, to: 2)),
-            (1, SetBack(from: 3, to: 1)),
-        ] as [(UInt32, SetBack?)] {
+        for (at, epoch, back) in [
+            (0, 4, nil), (500, 4, nil), (1_000, 2, SetBack(from: 4, to: 2)),
+            (1_500, 3, SetBack(from: 4, to: 2)), (2_000, 1, SetBack(from: 3, to: 1)),
+        ] as [(Milliseconds, UInt32, SetBack?)] {
             let row = LeaseRow(term: Term(owner: "a", epoch: epoch), token: [], beat: 1)
-            _ = waiting.next(at: Int64(500 * epoch), token: token)
-            _ = waiting.came(.row(row), at: 0)
+            _ = waiting.next(at: at, token: token)
+            _ = waiting.came(.row(row), at: at)
             #expect(waiting.setBack == back)
         }
         var lease = owning(at: 0)

@@ -42,7 +42,9 @@ extension LinkWorld {
         links[link].isAtOwner = false
         for stream in links[link].table.removeAll() {
             guard let session = stream.session else { continue }
-            guard owners[links[link].owner].sessions[session.low]?.place?.link == link else { continue }
+            guard owners[links[link].owner].sessions[session.low]?.place?.link == link else {
+                continue
+            }
             owners[links[link].owner].sessions[session.low]?.place = nil
         }
     }
@@ -151,7 +153,9 @@ extension LinkWorld {
         clients[client].heard = number
         guard let session = clients[client].state.session,
             owners.contains(where: { owner in
-                guard let known = owner.sessions[session.low], number > known.base else { return false }
+                guard let known = owner.sessions[session.low], number > known.base else {
+                    return false
+                }
                 let place = Int(number - known.base) - 1
                 return place < known.events.count && known.events[place] == text
             })

@@ -223,6 +223,9 @@ struct LinkWorld {
             if !isSame, clients[client].isInCall {
                 findings.insert("a client in a call goes on with another owner")
             }
+            if clients[client].waitsSince != nil {
+                findings.insert("a request is forgotten, and its client stays")
+            }
             resumed += 1
             let stream = stream(of: client)
             say(.returns(stream, before), over: front)

@@ -70,7 +70,9 @@ public struct LinkDecoder: Sendable {
         let epoch = word(at: start + 5)
         guard epoch == self.epoch || shows(.epochOverlooked) else { throw .foreignEpoch(epoch) }
         let number = UInt64(word(at: start + 9)) << 32 | UInt64(word(at: start + 13))
-        guard number == self.number + 1 || shows(.numberOverlooked) else { throw .outOfOrder(number) }
+        guard number == self.number + 1 || shows(.numberOverlooked) else {
+            throw .outOfOrder(number)
+        }
         let isOfSpeaker = speaker == .owner ? kind.isOfOwner : kind.isOfFrontEnd
         guard isOfSpeaker else { throw .wrongSide }
         guard waitingBytes >= count + 4 else { return nil }
