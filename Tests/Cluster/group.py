@@ -84,7 +84,7 @@ class Group:
         late = {False: [0], True: [0]}
         for _, due, much in checker.lateness(story, truth):
             late[checker.is_broken(story, due)].append(much)
-        answered = sum(ok for ok in map(self.is_answer, self.history.of("reply")))
+        answered = self.answered = sum(map(self.is_answer, self.history.of("reply")))
         rate = f" ({answered / self.seconds:.0f}/s)" if self.load.lives else ""
         self.figures += [
             f"{answered} requests answered{rate}", f"{len(truth['calls'])} calls",

@@ -215,11 +215,13 @@ class Everything(Group):
 
     name = "all"
     holes = pair = True
+    LEAST = 500  # requests answered in a second, beside all faults
     takeover_ms = 20_000  # one fault begins when the one before is hardly over
 
     def __init__(self, full, seed):
         super().__init__(full, seed)
-        self.rate, self.users = (700, 60) if full else (300, 40)
+        # Faults take half of the time and more, and then hardly anybody is answered.
+        self.rate, self.users = (1_100, 100) if full else (300, 40)
 
     def trouble(self):
         made = [kind(self.servers, self.load, self.dice) for kind in nemesis.ALL]
@@ -229,6 +231,12 @@ class Everything(Group):
             self.load.goes_on(self.dice.uniform(0, 1.5))
         struck = {one.name: len(one.struck) for one in made if one.struck}
         self.figures.append(", ".join(f"{count} × {name}" for name, count in struck.items()))
+
+    def judge(self):
+        super().judge()
+        if self.full and self.answered / self.seconds < self.LEAST:
+            self.slow.append(f"{self.answered / self.seconds:.0f} requests a second answered, "
+                             f"{self.LEAST} wanted")
 
 
 TICKS = """
