@@ -60,8 +60,12 @@ extension ConfigurationField {
             guard (1...64).contains(name.utf8.count),
                 name.allSatisfy({
                     $0.isASCII && ($0.isLetter || $0.isNumber || "-._".contains($0))
-                })
-            else { throw LuaProblem("1 to 64 letters, digits, '-', '.' and '_'") }
+                }), name.first?.isLetter == true || name.first?.isNumber == true
+            else {
+                // Tools take a name that begins with '-' for an option.
+                throw LuaProblem(
+                    "1 to 64 letters, digits, '-', '.' and '_', a letter or digit first")
+            }
             try c.node { $0.node = name }
         },
         .server("cluster.eligible", "boolean", "true", "Whether this node may own.") {

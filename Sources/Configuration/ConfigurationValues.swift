@@ -7,7 +7,10 @@ import Lua
 
 extension LuaValue {
     func wrong(_ expected: String) -> LuaProblem {
-        LuaProblem("\(expected) expected, got \(typeName)")
+        if case .bytes = self {
+            return LuaProblem("\(expected) expected, got a string that is not UTF-8")
+        }
+        return LuaProblem("\(expected) expected, got \(typeName)")
     }
 
     func string() throws(LuaProblem) -> String {

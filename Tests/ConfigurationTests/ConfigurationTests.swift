@@ -305,6 +305,8 @@ import Testing
         ("push = { fcm = 'x' }", "push: fcm: a table expected, got string"),
         ("push = { web = { key = 'k' } }", "push: web: subject is missing"),
         ("push = { webhook = { url = 'u' } }", "push: webhook: secret is missing"),
+        ("push = { apns = { key = '\\xff' } }", "key: a string expected, got a string that is not"),
+        ("cluster = { node = '-x' }", "cluster: node: 1 to 64 letters, digits"),
         ("webhooks = { { url = 'u' } }", "webhooks: [1]: name is missing"),
         ("webhooks = { { name = 'a b' } }", "webhooks: [1]: name: 1 to 64 letters"),
         ("webhooks = { { name = 'a', urll = 'u' } }", "unknown field 'urll' (did you mean 'url'?)"),

@@ -2,14 +2,16 @@
 
 import json
 import os
+import socket
 import subprocess
 import time
 
 import pytest
 
-from agent import wait_for
+from agent import free_port, wait_for
 from calls import invite
 from cluster import answers, begin, serving, shown, stands_by, tool
+from test_links import linked_config
 from way import Way
 
 FULL = bool(os.environ.get("CALLAGENT_FULL"))
@@ -136,3 +138,34 @@ def test_a_database_that_went_back_raises_an_alarm(nodes, database):
         "callagent_cluster_commits_may_be_lost") == 1)
     assert owner.tool("reload", "--config", "callagent.lua")[0] == 0
     wait_for("no alarm", lambda: owner.admin("GET", "/admin/v1/status").body["alarms"] == [])
+
+
+class OneWay(Way):
+    """What others say comes through, and nothing of what they are told."""
+
+    def carry(self, near):
+        far = socket.create_connection(("127.0.0.1", self.target))
+        self.ends += [near, far]
+        with near, far:
+            try:
+                while data := near.recv(65_536):
+                    far.sendall(data)
+            except OSError:
+                pass  # one of them has ended it
+
+
+def test_a_network_of_one_way_does_not_fill_the_log(nodes):
+    """Of two nodes none gives up, so this may last: the front end comes and goes all the time."""
+    owner, front = nodes[:2]
+    way = OneWay(free_port())
+    owner.configure(linked_config(
+        "a", way.port, f', bind = "127.0.0.1:{way.target}", link_silence = "500ms"'))
+    front.configure(linked_config("b", free_port(), ', link_silence = "500ms"'))
+    try:
+        owner.start()
+        front.launch()
+        wait_for("the front end has come often", lambda: len(way.ends) > 20)
+        told = messages(owner)
+        assert told["front end linked"] <= 2 and told["front end gone"] <= 2, told
+    finally:
+        way.close()

@@ -138,7 +138,7 @@ final class OwnerLinks {
     /// A front end has said who it is: an earlier link of it is over.
     func hasJoined(_ link: FrontLink) {
         for old in links where old !== link && old.node == link.node { old.end() }
-        log.info("front end linked", ("node", link.node))
+        trouble.note("front end linked", link.node)
         home.note(links: nodes)
     }
 
@@ -146,7 +146,7 @@ final class OwnerLinks {
     func hasLeft(_ link: FrontLink) {
         links.removeAll { $0 === link }
         if link.isJoined {
-            log.info("front end gone", ("node", link.node))
+            trouble.note("front end gone", link.node)
             home.note(links: nodes)
         }
     }
@@ -250,9 +250,18 @@ final class LinkTrouble {
 
     init(_ log: Log) { self.log = log }
 
+    /// A front end comes or goes. Where nothing comes back over its network, it does so for ever.
+    func note(_ line: StaticString, _ node: String) {
+        guard let left = leftOut(line, node) else { return }
+        log.info(line, ("node", node), ("left_out", "\(left)"))
+    }
+
+    private func leftOut(_ line: StaticString, _ node: String) -> Int? {
+        repeated.admit("\(line) \(node)", at: Moment(Clock.bootMilliseconds()))
+    }
+
     func tell(_ line: StaticString, _ node: String, _ reason: String) {
-        let now = Moment(Clock.bootMilliseconds())
-        guard let left = repeated.admit("\(line) \(node)", at: now) else { return }
+        guard let left = leftOut(line, node) else { return }
         log.warn(line, ("node", node), ("why", reason), ("left_out", "\(left)"))
     }
 }
