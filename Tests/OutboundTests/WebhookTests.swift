@@ -99,7 +99,7 @@ final class WebhookDeskTests {
         sender.completed(tag, .success(OutboundResponse(status: 204)), at: now)
         #expect(
             sender.takeOutcomes() == [
-                WebhookOutcome(id: "evt_1", endpoint: "crm", result: .delivered)
+                WebhookOutcome(id: "evt_1", endpoint: "crm", result: .delivered, attempts: 1)
             ])
         #expect(sender.room(for: "crm") == 1_000 && sender.nextDeadline == nil)
     }

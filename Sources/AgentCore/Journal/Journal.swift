@@ -28,6 +28,8 @@ public struct JournalAnswer: Sendable {
 public struct JournalDelivery: Sendable {
     /// Whom a push is to wake; nil: a webhook.
     public var address: (user: UserID, device: DeviceID?)?
+    /// The type of an event, such as `call.created`; nil: a push.
+    public var event: String?
     /// The provider or receiver.
     public var target: String
     /// `sent`, `failed`, `unreached`, …
@@ -395,7 +397,13 @@ public final class Journal {
         journal.pen.put(delivery.state)
         journal.pen.put(optional: delivery.status)
         journal.pen.put(number: UInt64(max(0, delivery.took)))
-        journal.pen.put(delivery.trace)
+        if let event = delivery.event {
+            // A program that knows of no event looks for the trace in this place.
+            journal.pen.put(optional: delivery.trace?.description)
+            journal.pen.put(event)
+        } else {
+            journal.pen.put(delivery.trace)
+        }
         endEntry(of: journal, at: now)
     }
 

@@ -110,7 +110,13 @@ private struct EntryRewriting: ~Copyable {
         copy()
         text()
         pen.put(number: old.number())
-        trace()
+        let (trace, event) = (old.optionalText(), old.optionalText())
+        if let event {
+            pen.put(optional: trace)
+            pen.put(event)
+        } else if let trace {
+            pen.put(trace)
+        }
     }
 
     // MARK: Fields

@@ -160,6 +160,7 @@ public enum JournalText {
         json["status"] = fields.optionalText().map { .string($0) } ?? .null
         json["ms"] = .integer(Int64(clamping: fields.number()))
         trace(&fields, &json)
+        if kind == .webhook, let event = fields.optionalText() { json["event"] = .string(event) }
     }
 
     /// The case at `place`, which the bits of an enum without values are.

@@ -114,7 +114,9 @@ public struct ManagementRequest: Sendable {
 extension ManagementOperation {
     /// The methods that `path` has.
     public static func methods(at path: String) -> [String] {
-        all.filter { $0.matches(path) != nil }.map(\.method.rawValue)
+        all.filter { $0.matches(path) != nil }.flatMap { row in
+            row.method == .get ? ["GET", "HEAD"] : [row.method.rawValue]
+        }
     }
 
     func parameter(_ name: String) -> ManagementParameter? {

@@ -50,7 +50,7 @@ final class AdminServer {
 extension AdminServer: ClientLinkOwner {
     func link(_ link: ClientLink, asks request: HTTPRequest) {
         let respond = { [weak link] (response: HTTPResponse) -> Void in link?.respond(response) }
-        if request.method == .get, let page = pages[request.target.rawPath] {
+        if [.get, .head].contains(request.method), let page = pages[request.target.rawPath] {
             return page(respond)
         }
         do throws(Refusal) {

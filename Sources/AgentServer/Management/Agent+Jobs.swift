@@ -23,7 +23,11 @@ extension Agent {
             guard let shown = management.jobs.shown(request.integer("job") ?? 0) else {
                 return respond(.refused(.notFound, "there is no such job, or no more"))
             }
-            respond(.json(200, shown))
+            guard request.identity.role == .viewer else { return respond(.json(200, shown)) }
+            // A result has what a plugin answered and wrote, lines of its text, or ids of people.
+            var object = shown.object ?? JSONObject()
+            (object["result"], object["error"]) = (nil, nil)
+            respond(.json(200, .object(object)))
         }
         admin.serve(.cancelJob) { [unowned self] request, respond in
             let number = request.integer("job") ?? 0
@@ -52,6 +56,9 @@ extension Agent {
         }
         let name = request.text("generation") ?? active.files.name
         generation(name, orAnswer: respond) { kept in
+            if let problem = kept.problem(withTextsFor: own.map(\.0)) {
+                return respond(HTTPResponse(HTTPReply(.bad("files", problem))))
+            }
             let others = kept.files.filter { file in !own.contains { $0.0 == file.path } }
             let files = others + own.map { .init(path: $0.0, source: $0.1) }
             use(
@@ -140,6 +147,23 @@ extension Agent {
                 return doctor.findings.json
             }
             respond(Management.begun(job))
+        }
+    }
+}
+
+extension StoredGeneration {
+    /// What is wrong with texts for `paths`; nil: nothing. A path that nothing reads is a slip: the
+    /// answer would be that of the files in force, and be taken for that of the new text.
+    fileprivate func problem(withTextsFor paths: [String]) -> String? {
+        // Another operator's file may name other plugins.
+        if paths.contains(Deployment.configurationPath) { return nil }
+        let known = files.map(\.path)
+        let unread = paths.first { path in
+            let folder = path.split(separator: "/").prefix(2).joined(separator: "/")
+            return !known.contains(path) && !known.contains("\(folder)/init.lua")
+        }
+        return unread.map {
+            "names '\($0)', which nothing would read; there is \(known.joined(separator: ", "))"
         }
     }
 }

@@ -213,11 +213,13 @@ struct ConsoleHosts {
         return isLoopback && (name == "localhost" || PeerAddress(host: name)?.isLoopback == true)
     }
 
-    /// The host of `https://console.example.com:8443`, in lower case; nil: it is none.
+    /// The host of `https://console.example.com:8443`, in lower case; nil: it is none. No browser
+    /// writes a user or a path into an origin.
     private static func host(ofOrigin origin: String) -> String? {
         for scheme in ["http://", "https://"] where origin.lowercased().hasPrefix(scheme) {
             let rest = origin.dropFirst(scheme.count)
-            return name(in: String(rest.hasSuffix("/") ? rest.dropLast() : rest))
+            let host = rest.hasSuffix("/") ? rest.dropLast() : rest
+            return host.contains { "@/\\?#".contains($0) } ? nil : name(in: String(host))
         }
         return nil
     }

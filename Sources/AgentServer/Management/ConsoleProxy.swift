@@ -56,7 +56,8 @@ public final class ConsoleProxy {
         }
         isKnown(role.rawValue)
         // The token is for this process, and who asks is read from the socket.
-        var asked = HTTPRequest(request.method, request.target, body: request.body)
+        let method = request.method == .head ? .get : request.method
+        var asked = HTTPRequest(method, request.target, body: request.body)
         asked.headers.append(SocketUsers.roleHeader, role.rawValue)
         forward(asked) { response in
             guard let response else {

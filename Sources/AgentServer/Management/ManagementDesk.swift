@@ -36,7 +36,10 @@ final class ManagementDesk {
         _ request: HTTPRequest, by identity: ManagementIdentity,
         _ respond: @escaping (HTTPResponse) -> Void
     ) {
-        let isChange = request.method != .get && request.method != .head
+        var request = request
+        // The link leaves the body out.
+        if request.method == .head { request.method = .get }
+        let isChange = request.method != .get
         let respond = isChange ? noting(request, identity, respond) : respond
         do throws(Refusal) {
             let asked = try ManagementRequest(request, by: identity)

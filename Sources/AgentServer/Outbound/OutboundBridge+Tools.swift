@@ -119,7 +119,8 @@ extension StoredWebhook {
     fileprivate var json: JSONValue {
         var event: JSONObject = [
             "event": .string(WebhookDelivery.name(of: job)), "endpoint": .string(job.endpoint),
-            "type": .string(job.type), "at": .integer(job.at.milliseconds),
+            "call_id": .string("\(job.callID)"), "type": .string(job.type),
+            "at": .integer(job.at.milliseconds),
             "state": .string(progress.state.rawValue),
             "attempts": .integer(Int64(progress.attempts)),
         ]

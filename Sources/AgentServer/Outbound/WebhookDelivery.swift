@@ -232,7 +232,9 @@ final class WebhookDelivery {
         case .delivered:
             counters.delivered += 1
             windows[outcome.endpoint]?.trouble = nil
-            close(id, outcome, WebhookProgress(.delivered, dueAt: exchange.now()))
+            close(
+                id, outcome,
+                WebhookProgress(.delivered, attempts: outcome.attempts, dueAt: exchange.now()))
         case .gaveUp(let reason):
             windows[outcome.endpoint]?.trouble = reason
             counters.givenUp += 1
@@ -242,7 +244,7 @@ final class WebhookDelivery {
                     ("reason", reason), ("left_out", "\(left)"))
             }
             let progress = WebhookProgress(
-                .failed, dueAt: exchange.now(), lastError: reason)
+                .failed, attempts: outcome.attempts, dueAt: exchange.now(), lastError: reason)
             close(id, outcome, progress)
         case .postponed(let attempts, let until, let reason):
             windows[outcome.endpoint]?.trouble = reason
@@ -268,7 +270,7 @@ final class WebhookDelivery {
     /// Enters what became of an event into the journal of its call.
     private func enter(_ outcome: WebhookOutcome, _ id: JobID) {
         guard let journal = exchange.journal,
-            let (call, at, trace) = windows[outcome.endpoint]?.origin(of: id)
+            let origin = windows[outcome.endpoint]?.origin(of: id)
         else { return }
         var delivery: JournalDelivery
         switch outcome.result {
@@ -280,9 +282,10 @@ final class WebhookDelivery {
         case .endpointGone: delivery = JournalDelivery(outcome.endpoint, "failed", status: "410")
         case .noRoom: return
         }
-        delivery.took = exchange.now() - at
-        delivery.trace = trace
-        journal.sent(delivery, in: call, at: exchange.now())
+        delivery.event = origin.type
+        delivery.took = exchange.now() - origin.at
+        delivery.trace = origin.trace
+        journal.sent(delivery, in: origin.call, at: exchange.now())
     }
 
     private func close(_ id: JobID, _ outcome: WebhookOutcome, _ progress: WebhookProgress) {

@@ -33,6 +33,7 @@ struct WebhookWindow {
     private struct Event {
         let caller: UserID
         let call: CallID
+        let type: String
         let bytes: Int
         let at: Moment
         let trace: TraceParent?
@@ -90,9 +91,9 @@ struct WebhookWindow {
 
     func has(_ id: JobID) -> Bool { open[id] != nil }
 
-    /// The call of an event in memory, when it was made, and the trace to which it belongs.
-    func origin(of id: JobID) -> (call: CallID, at: Moment, trace: TraceParent?)? {
-        open[id].map { ($0.call, $0.at, $0.trace) }
+    /// The call of an event in memory, its type, when it was made, and the trace to which it belongs.
+    func origin(of id: JobID) -> (call: CallID, type: String, at: Moment, trace: TraceParent?)? {
+        open[id].map { ($0.call, $0.type, $0.at, $0.trace) }
     }
 
     // MARK: Events
@@ -129,8 +130,8 @@ struct WebhookWindow {
     private mutating func add(_ job: StoreContract.WebhookJob) {
         lookedAt(job)
         let event = Event(
-            caller: job.caller, call: job.callID, bytes: Self.size(job), at: job.at,
-            trace: job.trace)
+            caller: job.caller, call: job.callID, type: job.type, bytes: Self.size(job),
+            at: job.at, trace: job.trace)
         open[job.id] = event
         shares.take(Self.cause(event.caller))
         bytes.take(Self.cause(event.caller), event.bytes)

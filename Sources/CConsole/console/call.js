@@ -25,13 +25,14 @@ function sent(entry) {
 }
 
 function change(entry) {
-  const by = entry.device ? `${entry.actor}/${entry.device}` : entry.actor;
+  // Who acts without a device is a plugin, or the server.
+  const by = entry.device ? [userLink(entry.actor), `/${entry.device}`] : entry.actor;
   const end = entry.end
     ? ` ${entry.end.reason}${entry.end.detail ? ` (${entry.end.detail})` : ""}` : "";
   return [h("strong", {}, `${entry.state}${end}`), " ",
     between(entry.changes.map((one) => [userLink(one.user),
       ` ${one.state}${one.reason ? ` (${one.reason})` : ""}`])),
-    h("span", { class: "faint" }, ` by ${by}, revision ${entry.revision}`)];
+    h("span", { class: "faint" }, " by ", by, `, revision ${entry.revision}`)];
 }
 
 const WORDS = {
@@ -53,7 +54,7 @@ const WORDS = {
     ? ["no push to ", who(one), ": ",
       h("span", { class: "bad" }, "neither a device nor a registration is there")]
     : ["push to ", who(one), " by ", sent(one)]),
-  webhook: (one) => ["event to ", sent(one)],
+  webhook: (one) => ["event ", one.event ? h("code", {}, one.event) : "", " to ", sent(one)],
   media: (one) => `media ${one.media}`,
   note: (one) => one.text,
   change,
@@ -96,7 +97,7 @@ function explained(why) {
   const absent = (why.unreached ?? []).map((user) => h("li", { class: "bad" }, userLink(user),
     " had neither a device nor a registration for pushes"));
   const decisions = (why.decisions ?? []).map((one) => h("li", {}, h("code", {}, `on.${one.event}`),
-    ` for ${one.user}: `, between((one.asked ?? []).map((part) =>
+    " for ", userLink(one.user), ": ", between((one.asked ?? []).map((part) =>
       [pluginLink(part.plugin), ` ${part.said}`,
         part.message ? h("span", { class: "bad" }, ` ${part.message}`) : ""])),
     h("strong", {}, ` → ${one.decision?.action ?? "?"}`), ` in ${one.took_ms} ms`));
@@ -140,8 +141,9 @@ export async function call(main, { signal, path }) {
       note.textContent = error.message;
     }
   }, "harm") : null;
-  main.append(h("p", { class: "code" }, id), about, h("h2", {}, "What happened"), ticks, note,
-    ladder, h("h2", {}, "Why"), why, add(h("div", { class: "row" }), [end]));
+  // Why, and the way out, before what may be hundreds of lines.
+  main.append(h("p", { class: "code" }, id), about, h("h2", {}, "Why"), why,
+    add(h("div", { class: "row" }), [end]), h("h2", {}, "What happened"), ticks, note, ladder);
 
   // Pushes and events of a call may be under way when it is over.
   let looks = LOOKS_AFTER_END;

@@ -46,7 +46,8 @@ export async function deliveries(main, { signal, query }) {
     ["failed", "failed"], ["open", "open"], ["delivered", "delivered"],
   ], query.get("events") ?? "failed");
   const events = new Table("Events", [
-    ["When", (one) => moment(one.at)], ["Event", (one) => h("code", {}, one.event)],
+    ["When", (one) => moment(one.at)],
+    ["Call", (one) => (one.call_id ? callLink(one.call_id) : "")],
     ["Type", (one) => one.type], ["Receiver", (one) => one.endpoint],
     ["State", (one) => mark(one.state)], ["Tried", (one) => one.attempts],
     ["Next", (one) => moment(one.due_at)], ["Answer", (one) => one.error ?? ""],

@@ -1,6 +1,6 @@
 // Health: what is wrong, what to do, and what is in force.
 
-import { h, fill, Table, button } from "./page.js";
+import { h, fill, Table, button, linked } from "./page.js";
 import { server, repeat } from "./server.js";
 
 const WORDS = { good: ["good", "ok"], warning: ["warn", "warning"], trouble: ["bad", "trouble"] };
@@ -12,7 +12,8 @@ function findings(found) {
     h("p", { class: found.healthy ? "good mark" : "bad mark" },
       found.healthy ? "Calls can work." : "Something is wrong."),
     h("ul", {}, all.map((one) => h("li", {},
-      h("span", { class: `${WORDS[one.grade][0]} mark` }, `${WORDS[one.grade][1]}: `), one.text,
+      h("span", { class: `${WORDS[one.grade][0]} mark` }, `${WORDS[one.grade][1]}: `),
+      linked(one.text),
       one.advice ? h("div", { class: "faint" }, `→ ${one.advice}`) : ""))),
   ];
 }
@@ -39,7 +40,7 @@ export async function health(main, { signal }) {
   const config = new Table("What is in force; *** stands for a secret", [
     ["Name", (one) => h("code", {}, one.name)],
     ["Value", (one) => h("code", {}, one.value)],
-    ["", (one) => (one.written ? "" : h("span", { class: "faint" }, "default"))],
+    ["Set by", (one) => (one.written ? "the file" : h("span", { class: "faint" }, "default"))],
     ["About", (one) => coded(one.about)],
   ], (one) => one.name, "");
   config.table.className = "settings";

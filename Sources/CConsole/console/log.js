@@ -1,14 +1,30 @@
 // The log as it comes, and who changed what.
 
-import { h, Table, field, choice, callLink, pluginLink, moment, button } from "./page.js";
+import {
+  h, Table, field, choice, callLink, userLink, pluginLink, between, linked, moment, button,
+} from "./page.js";
 import { server, either, follow } from "./server.js";
 
 const SHOWN = 500;
 const KINDS = { warn: "warn", error: "bad" };
 
 function fields(line) {
-  return Object.entries(line.fields).filter(([name]) => name !== "call" && name !== "plugin")
-    .map(([name, value]) => `${name}=${value}`).join("  ");
+  const all = Object.entries(line.fields).filter(([name]) => name !== "call" && name !== "plugin");
+  return between(all.map(([name, value]) =>
+    [`${name}=`, name === "user" ? userLink(value) : linked(value)]), "  ");
+}
+
+/** What was asked for, with links to the call, the user or the plugin in its path. */
+function path(text) {
+  const about = /^(\/admin\/v1\/(calls|users)\/)([^/]+)(.*)$/.exec(text);
+  if (!about) return text;
+  const [, before, kind, part, rest] = about;
+  try {
+    const name = decodeURIComponent(part);
+    return [before, kind === "calls" ? linked(name) : userLink(name), rest];
+  } catch {
+    return text; // nobody is called so
+  }
 }
 
 export async function log(main, { signal, query }) {
@@ -40,7 +56,7 @@ export async function log(main, { signal, query }) {
   const audit = new Table("Who changed what, the newest first", [
     ["When", (one) => moment(one.at)],
     ["Who", (one) => `${one.who} (${one.role})`], ["From", (one) => one.from],
-    ["What", (one) => h("code", {}, `${one.method} ${one.path}`)],
+    ["What", (one) => h("code", {}, `${one.method} `, path(one.path))],
     ["With", (one) => (one.body === null ? "" : h("code", {}, JSON.stringify(one.body)))],
     ["Answer", (one) => h("span", { class: one.status < 400 ? "good" : "bad" }, one.status)],
   ], (one) => one.n, "Nothing was changed.");

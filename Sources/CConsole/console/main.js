@@ -38,12 +38,21 @@ function links(name) {
   h("a", { href: "/help/Operating" }, "Help"));
 }
 
+/** What a part of the address says; of one that nobody here wrote, as it stands there. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 async function show() {
   shown.abort();
   shown = new AbortController();
   const { signal } = shown;
   const [path, query] = location.hash.slice(2).split("?");
-  const [name, ...rest] = path.split("/").map(decodeURIComponent);
+  const [name, ...rest] = path.split("/").map(decoded);
   /** @type {(typeof SCREENS)[0]} */
   const known = name === "call" ? ["call", "Call", call] : SCREENS.find(([word]) => word === name);
   const [word, title, screen] = known ?? SCREENS[0];
@@ -141,4 +150,7 @@ addEventListener("hashchange", () => {
 });
 server.takeToken();
 say("");
+// Those of the log and of the tools are UTC.
+document.getElementById("zone").textContent =
+  `Times are those of this browser: ${Intl.DateTimeFormat().resolvedOptions().timeZone}.`;
 enter();

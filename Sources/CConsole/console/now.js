@@ -1,7 +1,7 @@
 // Now: figures, alarms, live calls as they change.
 
 import {
-  h, fill, Table, callLink, people, peopleText, moment, field, choice, say,
+  h, fill, Table, callLink, linked, people, peopleText, moment, field, choice, say,
 } from "./page.js";
 import { server, either, follow, repeat } from "./server.js";
 
@@ -21,13 +21,14 @@ function tiles(status) {
 }
 
 function state(status, doctor) {
+  const kinds = { trouble: "bad", warning: "warn" };
   const lines = doctor.findings.filter((one) => one.grade !== "good").map((one) =>
-    `${one.text} → ${one.advice}`);
+    h("li", { class: kinds[one.grade] }, linked(`${one.text} → ${one.advice}`)));
   return [
     h("p", { class: status.ready ? "good mark" : "bad mark" },
       status.ready ? "It takes calls." : "It takes no calls."),
     lines.length
-      ? h("ul", { class: "bad" }, lines.map((line) => h("li", {}, line)))
+      ? h("ul", {}, lines)
       : h("p", { class: "faint verdict" }, "Nothing is wrong, as far as it knows."),
     tiles(status),
     h("p", { class: "faint" }, `${status.node}, version ${status.version}, generation `,

@@ -155,15 +155,19 @@ export function button(text, act, kind = "") {
 /** @type {Intl.DateTimeFormatOptions} */
 const HOURS = { hour: "numeric", minute: "numeric", second: "numeric", hour12: false };
 const TIME = new Intl.DateTimeFormat(undefined, HOURS);
-const DAY = new Intl.DateTimeFormat(undefined,
-  { year: "numeric", month: "numeric", day: "numeric", ...HOURS });
+/** @type {Intl.DateTimeFormatOptions} */
+const DATE = { year: "numeric", month: "numeric", day: "numeric", ...HOURS };
+const DAY = new Intl.DateTimeFormat(undefined, DATE);
+const ZONED = new Intl.DateTimeFormat(undefined, { ...DATE, timeZoneName: "short" });
 
+/** The time alone only of today: at three in the night 23:50 would be taken for what is to come. */
 export function moment(at) {
   if (!at) return "";
   const date = new Date(at);
-  const text = DAY.format(date);
-  return h("time", { datetime: date.toISOString(), title: text },
-    Date.now() - at < 86_400_000 ? TIME.format(date) : text);
+  const today = new Date().setHours(0, 0, 0, 0);
+  const isToday = at >= today && at < today + 86_400_000;
+  return h("time", { datetime: date.toISOString(), title: ZONED.format(date) },
+    (isToday ? TIME : DAY).format(date));
 }
 
 export function span(milliseconds) {
@@ -178,8 +182,18 @@ export function callLink(id) {
   return h("a", { href: `#/call/${id}`, class: "code", title: id }, `${id.slice(0, 12)}…`);
 }
 
+const LONG = 24; // characters of a name that has to break where there is little room
+
 export function userLink(user) {
-  return h("a", { href: `#/people/${encodeURIComponent(user)}` }, user);
+  return h("a", {
+    href: `#/people/${encodeURIComponent(user)}`, class: user?.length > LONG ? "long" : undefined,
+  }, user);
+}
+
+/** A text in which ids of calls are links. */
+export function linked(text) {
+  return String(text ?? "").split(/\b([0-9a-f]{32})\b/).map((part, place) =>
+    (place % 2 ? callLink(part) : part));
 }
 
 export function pluginLink(plugin) {

@@ -1,7 +1,8 @@
 // People: who is online, on what, and why a phone did not ring.
 
 import {
-  h, fill, Table, field, choice, button, userLink, callLink, pluginLink, between, moment, confirmed,
+  h, fill, Table, field, choice, button, userLink, callLink, pluginLink, between, linked, moment,
+  confirmed,
 } from "./page.js";
 import { server, repeat } from "./server.js";
 import { calls } from "./history.js";
@@ -140,13 +141,14 @@ const GOOD = new Set(["rang"]);
 
 function whyNot(answer) {
   const rows = answer.items.map((one) => h("li", {}, moment(one.at), " ", userLink(one.caller),
-    " called: ", h("strong", { class: GOOD.has(one.verdict) ? "good" : "bad" }, one.text), " ",
+    " called: ", h("strong", { class: GOOD.has(one.verdict) ? "good" : "bad" }, linked(one.text)),
+    " ",
     callLink(one.call_id)));
   const refused = answer.refused.map((one) => h("li", {}, moment(one.at), " ", userLink(one.caller),
     " could not call: ", h("strong", { class: "bad" }, `${one.code}, ${one.text}`)));
   // An owner of the version before does not tell of these.
   const tried = (answer.tried ?? []).map((one) => h("li", {}, moment(one.at), " could not call ",
-    one.invitees.join(", "), ": ", h("strong", { class: "bad" }, `${one.code}, ${one.text}`)));
+    between(one.invitees.map(userLink)), ": ", h("strong", { class: "bad" }, `${one.code}, ${one.text}`)));
   const lines = answer.connections.slice(-20).map((one) => h("li", {}, moment(one.at), " ",
     `${one.device} ${one.state}`, one.why ? ` (${one.why})` : ""));
   return [

@@ -81,4 +81,6 @@ public struct WebhookOutcome: Sendable, Equatable {
     public let endpoint: String
     /// What happened.
     public let result: Result
+    /// How often it was tried, where it is over.
+    public var attempts = 0
 }

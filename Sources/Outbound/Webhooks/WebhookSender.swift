@@ -342,7 +342,9 @@ public struct WebhookSender {
     private mutating func end(
         _ job: WebhookPost, at place: LineName, _ result: WebhookOutcome.Result, _ now: Int64
     ) {
-        outcomes.append(WebhookOutcome(id: job.id, endpoint: job.endpoint, result: result))
+        outcomes.append(
+            WebhookOutcome(
+                id: job.id, endpoint: job.endpoint, result: result, attempts: job.attempts + 1))
         receivers[place.endpoint]?.jobs -= 1
         receivers[place.endpoint]?.bytes -= job.body.count
         receivers[place.endpoint]?.lines[place.line]?.jobs.removeFirst()

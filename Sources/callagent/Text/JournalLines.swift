@@ -38,7 +38,9 @@ enum JournalLines {
         case "push" where text("state") == "unreached":
             return "↗ no push to \(who): neither a device nor a registration is there"
         case "push": return "↗ push to \(who) by \(sent(entry))"
-        case "webhook": return "↗ event to \(sent(entry))"
+        case "webhook":
+            let event = entry["event"]?.string.map { "\($0) " } ?? ""
+            return "↗ event \(event)to \(sent(entry))"
         case "media": return "· media \(text("media"))"
         case "change": return change(entry)
         default: return "… \(text("text"))"
