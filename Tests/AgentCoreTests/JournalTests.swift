@@ -291,6 +291,7 @@ extension Journal {
             for address in [nil, (bob, DeviceID("tab"))] as [(user: UserID, device: DeviceID?)?] {
                 var delivery = JournalDelivery(to: address, "crm", "sent", status: "200", took: 7)
                 delivery.trace = trace
+                if address == nil { delivery.event = "call.created" }
                 journal.sent(delivery, in: id(number), at: start)
             }
             let found = entries(journal, id(number))
@@ -298,11 +299,12 @@ extension Journal {
             #expect(found.map { $0["kind"]?.string } == kinds)
             let named = [text, nil, text, text, text]
             #expect(found.map { $0["traceparent"]?.string } == named.map { isNamed ? $0 : nil })
+            #expect(found[3]["event"] == "call.created" && found[4]["event"] == nil)
             journal.forget(Forgotten(bob, as: UserID("deleted:1")), in: id(number))
             let after = entries(journal, id(number))
             #expect(after.map { $0["traceparent"]?.string } == named.map { isNamed ? $0 : nil })
             #expect(after[2]["user"] == "deleted:1" && after[0]["code"] == "busy")
-            #expect(after[4]["ms"] == 7)
+            #expect(after[4]["ms"] == 7 && after[3]["event"] == "call.created")
         }
     }
 

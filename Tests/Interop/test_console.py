@@ -159,6 +159,58 @@ def test_nothing_from_outside_is_html(page, agent):
     assert refused, "Trusted Types let HTML pass"
 
 
+LONG = "a-name-of-sixty-four-bytes-that-has-nowhere-where-it-might-break"
+
+
+def test_long_names_do_not_push_the_page_aside(page, agent):
+    ann = agent.connect("ann", token=token("ann"))
+    call_id = invite(ann, LONG, mode="advanced")
+    shown = page("viewer")
+    for width in (320, 720):
+        shown.tab.size(width)
+        for screen in ("now", "people", f"people/{LONG}", f"call/{call_id}"):
+            shown.go(screen)
+            shown.shows(LONG)
+            over = shown.value("document.documentElement.scrollWidth - innerWidth")
+            assert over <= 0, (screen, width, over)
+
+
+def test_a_time_of_another_day_has_its_day(page):
+    shown = page("viewer")
+    shown.shows("It takes calls")
+    shown.shows("Times are those of this browser")
+    made = """import('/page.js').then(({ moment }) => {
+        const midnight = new Date().setHours(0, 0, 0, 0);
+        return [midnight - 1000, midnight, midnight + 86399000, midnight + 86400000]
+            .map((at) => moment(at).textContent.length > 10);
+    })"""
+    assert shown.value(made) == [True, False, False, True]
+
+
+def test_what_was_changed_and_logged_leads_to_calls_and_people(page, agent):
+    ann = agent.connect("<ann>", token=token("<ann>"))
+    call_id = invite(ann, "bob", mode="advanced")
+    agent.admin("POST", f"/admin/v1/calls/{call_id}/end", {})
+    agent.admin("POST", "/admin/v1/users/%3Cann%3E/disconnect", {})
+    shown = page("viewer")
+    shown.go("log")
+    shown.shows("sessions ended by the operator")
+    hrefs = "[...document.querySelectorAll('table:nth-of-type(1) td a')].map((a) => a.hash)"
+    found = shown.value(hrefs)
+    assert found.count(f"#/call/{call_id}") == 2 and found.count("#/people/%3Cann%3E") == 2
+    assert shown.value("document.querySelectorAll('main ann').length") == 0
+
+
+def test_an_address_that_nobody_wrote_shows_a_screen(page):
+    shown = page("viewer")
+    shown.shows("It takes calls")
+    shown.go("people/%E0%A4%A")
+    shown.shows("must be 1-64 bytes")
+    shown.go("now")
+    shown.shows("It takes calls")
+    assert shown.value("wrong") == []
+
+
 def test_only_its_own_origin_is_asked(page, console):
     shown = page("operator")
     shown.shows("It takes calls")

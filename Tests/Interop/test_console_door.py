@@ -44,6 +44,7 @@ def test_a_revoked_token_is_refused(agent, console):
     {"Host": "evil.example"}, {"Host": "evil.example:7700"}, {"Host": "127.0.0.1.evil.example"},
     {"Host": "0x7f000001"}, {"Host": ""}, {"Origin": "http://evil.example"}, {"Origin": "null"},
     {"Origin": "http://127.0.0.1.evil.example"}, {"Origin": "file://"},
+    {"Origin": "http://localhost:80@evil.example"}, {"Origin": "http://localhost/x"},
 ])
 def test_foreign_pages_and_names_are_refused(console, headers):
     for path in ("/admin/v1/status", "/"):
@@ -144,6 +145,20 @@ def test_a_viewer_sees_nothing_of_what_was_said(agent, console):
     wait_for("history", lambda: console.get("/history", token=console.operator).body["items"])
     assert SECRET_WORDS not in console.get("/history", token=console.viewer).text
     assert SECRET_WORDS in console.get("/history", token=console.operator).text
+
+
+def test_a_viewer_sees_no_result_of_a_job(agent, console):
+    """An invitation that was tried has what a plugin answered and wrote."""
+    (agent.folder / "plugins" / "support.lua").write_text(
+        'on.invite(function() return accept { extended_data = "hush" } end)')
+    assert console.request("POST", "/admin/v1/reload", {}, token=console.operator).status == 200
+    body = {"invite": {"from": "ann", "to": "support"}}
+    job = console.request("POST", "/admin/v1/try", body, token=console.operator).body["job"]
+    path = f"/jobs/{job}"
+    wait_for("the end", lambda: console.get(path, console.operator).body["state"] == "done")
+    assert "hush" in console.get(path, console.operator).text
+    shown = console.get(path, console.viewer).body
+    assert shown == {"job": job, "kind": "try", "by": "olga", "state": "done", "progress": 1.0}
 
 
 def test_config_shows_no_secret(console):

@@ -146,6 +146,9 @@ def test_pushes_and_events_are_hidden_and_shown_again(delivering, browser, port)
     kinds = "[...document.querySelectorAll('ol.ladder li')].map((row) => row.dataset.kind)"
     wait_for("what was delivered", lambda: {"push", "webhook"} <= set(shown.value(kinds)))
     whole = shown.value(kinds)
+    # Which event it was: else its lines are all alike.
+    shown.shows("event call.created to crm delivered")
+    assert "event call.created to crm delivered" in delivering.tool("explain", call_id)[1]
     tick = ("[...document.querySelectorAll('label.tick')]"
             ".find((one) => one.innerText === '{}').querySelector('input').click()")
     shown.value(tick.format("Pushes"))

@@ -26,6 +26,30 @@ def test_what_is_described_is_there(agent):
         assert other.status == 405 and method in other.headers["Allow"], (method, path)
 
 
+def test_head_is_get_without_a_body(agent):
+    document = agent.admin("GET", "/admin/v1/openapi.json").body
+    paths = [path for path, row in document["paths"].items() if "get" in row and "{" not in path]
+    for path in (*paths, "/admin/v1/calls/" + "0" * 32, "/admin/v1/nothing", "/metrics"):
+        whole, head = agent.admin("GET", path), agent.admin("HEAD", path)
+        assert (head.status, head.text) == (whole.status, ""), path
+        assert head.headers["Content-Type"] == whole.headers["Content-Type"], path
+        # Figures may have another digit by then.
+        far = abs(int(head.headers["Content-Length"]) - int(whole.headers["Content-Length"]))
+        assert far < 100, path
+    assert agent.admin("HEAD", "/admin/v1/reload").status == 405
+    assert agent.admin("PUT", "/admin/v1/status").headers["Allow"] == "GET, HEAD"
+    # Nothing was changed, so nothing is noted but what was refused.
+    noted = agent.admin("GET", "/admin/v1/audit").body["items"]
+    assert [(one["method"], one["status"]) for one in noted] == [("PUT", 405)]
+
+
+def test_every_operation_says_what_it_does(agent):
+    document = agent.admin("GET", "/admin/v1/openapi.json").body
+    rows = [row for path in document["paths"].values() for row in path.values()]
+    assert all(row["summary"].endswith(".") and row["operationId"] for row in rows)
+    assert len({row["operationId"] for row in rows}) == len(rows) > 35
+
+
 def test_a_call_is_listed_shown_and_ended(agent):
     call_id, _ = call(agent, "ann")
     listed = agent.admin("GET", "/admin/v1/calls?limit=5").body["items"]

@@ -237,6 +237,20 @@ def test_an_invitation_is_tried_and_nothing_happens(agent):
     call(agent, "ann")
 
 
+@pytest.mark.parametrize("path", ["plugin/support.lua", "../support.lua", "plugins/other.lua", ""])
+def test_a_text_that_nothing_would_read_is_refused(agent, path):
+    """Its answer would be that of the file in force."""
+    tried = {"invite": {"from": "ann", "to": "support"}}
+    for what, body in (("try", tried), ("test", {})):
+        reply = agent.admin("POST", f"/admin/v1/{what}", {**body, "files": {path: "error()"}})
+        assert reply.status == 400 and f"'{path}'" in reply.text, reply.text
+        assert "plugins/support.lua" in reply.text
+    # Another operator's file may name another plugin.
+    files = {"callagent.lua": 'answer_for = { "support" }\nplugins = { "other" }\n',
+             "plugins/other.lua": 'on.invite(function() return reject "busy" end)'}
+    assert "busy" in job(agent, "/try", {**tried, "files": files})["result"]["answers"][0]
+
+
 def test_a_plugin_that_never_ends_does_not_hold_anybody(agent):
     endless = 'on.invite(function() while true do end end)'
     done = job(agent, "/try", {

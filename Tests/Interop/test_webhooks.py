@@ -227,6 +227,20 @@ def test_after_an_outage_everything_flows_with_the_first_event_that_is_taken(hoo
     wait_for("no lag", lambda: agent.metrics()["callagent_webhook_lag_seconds"] == 0)
 
 
+def test_an_event_tells_its_call_and_how_often_it_was_tried(hooked, double):
+    agent = hooked()
+    double.plan("crm", {"status": 500})
+    call = invite(agent.connect("alice"), "bob", mode="advanced")
+    agent.logs("webhook postponed")
+
+    def shown(state):
+        items = agent.admin("GET", f"/admin/v1/webhooks?state={state}").body["items"]
+        return sorted((one["call_id"], one["attempts"]) for one in items)
+
+    assert (call, 1) in shown("open")
+    wait_for("both", lambda: shown("delivered") == [(call, 1), (call, 2)])
+
+
 def test_nothing_is_lost_in_a_crash(hooked, double):
     agent = hooked()
     double.plan("crm", {"act": "hang"})
