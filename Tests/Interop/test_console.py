@@ -205,7 +205,7 @@ def test_an_address_that_nobody_wrote_shows_a_screen(page):
     shown = page("viewer")
     shown.shows("It takes calls")
     shown.go("people/%E0%A4%A")
-    shown.shows("must be 1-64 bytes")
+    shown.shows("No device is there.")
     shown.go("now")
     shown.shows("It takes calls")
     assert shown.value("wrong") == []
