@@ -23,7 +23,8 @@ export class Calls {
   }
 
   snapshots() {
-    return [...this.live.values()].map(({ snapshot }) => snapshot);
+    return [...this.live.values()].map(({ snapshot, transferredBy }) =>
+      ({ transferredBy, ...snapshot }));
   }
 
   get here() {
@@ -41,12 +42,13 @@ export class Calls {
     return this.live.get(id) ?? this.#past.get(id);
   }
 
-  /** What an answer, a new session or another tab says of a call. */
-  learn(told, message) {
+  /** What an answer, a new session, another tab or this page before its reload says of a call. */
+  learn(/** @type {any} */ { transferredBy, ...told }, message) {
     let call = this.#find(told);
     const isNew = !call;
     call ??= new Call(this.#agent, told);
-    if (message) call.transferredBy = fromWire(message.data.transfer);
+    call.transferredBy = message
+      ? fromWire(message.data.transfer) : transferredBy ?? call.transferredBy;
     const isChanged = isNew || (told.revision > call.revision && call[update](told));
     return isChanged || message ? this.#settle(call, isChanged, message) : call;
   }

@@ -11,7 +11,7 @@ const GIVEN_UP_FOR = 120_000; // so long an invitation that nobody waits for is 
 export class Requests {
   #line;
   #prefix;
-  #open = new Map(); // by id
+  #open = new Map(); // by id; one may be taken out while all are looked at
   #lastID = 0;
 
   // The line has `look()`, which gives `isOnline`, `limit` (bytes of a message), and
@@ -31,7 +31,8 @@ export class Requests {
       const request = {
         id: message.id, op, text, wait, isSent: false, resolve, reject,
         deadline: Date.now() + timeout,
-        timer: setTimeout(() => this.#giveUp(request, lateness(op, timeout)), timeout),
+        timer: setTimeout(() => this.#giveUp(
+          request, new TimeoutError(`${op} was not answered within ${timeout} ms`)), timeout),
       };
       const abort = () => this.#giveUp(request, signal.reason);
       request.settled = () => signal?.removeEventListener("abort", abort);
@@ -51,20 +52,20 @@ export class Requests {
 
   /** Over every new connection: with its key a request is carried out once. */
   sendAll() {
-    for (const request of [...this.#open.values()]) this.#send(request);
+    for (const request of this.#open.values()) this.#send(request);
   }
 
   /** The connection is gone; 1009: something on the way takes less than the server does. */
   lost({ code }) {
     if (code === 1009) this.#failLargest();
-    for (const request of [...this.#open.values()]) {
+    for (const request of this.#open.values()) {
       request.isSent = false;
       if (!request.wait) this.#reject(request, new OfflineError(NO_CONNECTION));
     }
   }
 
   failAll(error) {
-    for (const request of [...this.#open.values()]) this.#reject(request, error);
+    for (const request of this.#open.values()) this.#reject(request, error);
   }
 
   /** Whether the reply was to a request of this tab that somebody still waits for. */
@@ -130,7 +131,7 @@ export class Requests {
     const size = bytesOf(text);
     const { limit } = this.#line.look();
     if (size <= limit) return null;
-    return refusal("too_large", `the request has ${size} bytes; a message has at most ${limit}`);
+    return refusal("too_large", `a request of ${size} bytes; a message has at most ${limit}`);
   }
 
   #failLargest() {
@@ -158,10 +159,6 @@ function unknownField(what, object, names) {
 
 function refusal(code, message, detail) {
   return new RefusedError({ code, message, detail });
-}
-
-function lateness(op, timeout) {
-  return new TimeoutError(`${op} was not answered within ${timeout} ms`);
 }
 
 function bytesOf(text) {

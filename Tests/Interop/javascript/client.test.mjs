@@ -79,16 +79,32 @@ assert.ok(told.includes("call.items") && told.includes("call.media_phase"), Stri
 assert.deepEqual([alice.calls.size, bob.calls.size], [0, 0]);
 
 // Who is to take somebody's place knows whose, and why; who is called as usual knows of none.
-const carol = agentOf("carol");
-await carol.start();
+const kept = new Map();
+const storage = {
+  getItem: (name) => kept.get(name) ?? null, setItem: (name, text) => kept.set(name, text),
+  removeItem: (name) => kept.delete(name),
+};
+const page = agentOf("carol", { device: "page", storage });
+await page.start();
 const first = next(bob, "incoming");
 const handed = await alice.invite(["bob"]);
 assert.equal((await first)[0].transferredBy, undefined);
 await (await first)[0].accept();
-const offered = next(carol, "incoming");
+const offered = next(page, "incoming");
 await (await first)[0].transfer("carol", { extendedData: { why: "for you" } });
-const [offer] = await offered;
-assert.deepEqual(offer.transferredBy, { by: "bob", extendedData: { why: "for you" } });
+const reason = { by: "bob", extendedData: { why: "for you" } };
+assert.deepEqual((await offered)[0].transferredBy, reason);
+// Also after a reload of the page, when nothing is told anew.
+while (![...kept.values()].some((text) => text.includes(handed.id))) {
+  await new Promise((resolve) => setTimeout(resolve, 10));
+}
+page.stop();
+const carol = agentOf("carol", { device: "page", storage });
+const again = next(carol, "incoming");
+await carol.start();
+const [offer] = await again;
+assert.deepEqual([carol.isResumed, offer.rings, offer.id], [true, true, handed.id]);
+assert.deepEqual(offer.transferredBy, reason);
 await offer.accept();
 assert.deepEqual(offer.transferredBy?.by, "bob");
 await handed.end();
