@@ -174,9 +174,9 @@ def test_two_people_talk(phone):
 
 
 @pytest.mark.parametrize("end, alice_sees, bob_sees, tone", [
-    ("Reject", "bob: rejected", "alice: rejected", "busy"),
-    ("Reject as busy", "bob: busy", "alice: busy", "busy"),
-    ("Hang up", "bob: cancelled", "alice: cancelled", ""),
+    ("Reject", "bob: rejected", "alice: you have rejected it", "busy"),
+    ("Reject as busy", "bob: busy", "alice: you said that you are busy", "busy"),
+    ("Hang up", "bob: cancelled", "alice: missed", ""),
 ])
 def test_every_end_of_ringing_is_shown_and_silent(phone, end, alice_sees, bob_sees, tone):
     alice, bob = phone("alice"), phone("bob")
@@ -188,6 +188,8 @@ def test_every_end_of_ringing_is_shown_and_silent(phone, end, alice_sees, bob_se
     bob.tone("")
     bob.shows(bob_sees)
     assert not bob.is_there("button", "Accept")
+    # Who was there and did not answer has missed it, too.
+    bob.shows("Missed calls (1)" if end == "Hang up" else "None.")
     alice.tone(tone)
     alice.tone("")
 
@@ -227,8 +229,17 @@ def test_several_are_called_and_their_states_shown(phone):
         one.hears(other, pitch)
     bob.press("Hang up")
     alice.shows("bob: has left")
+    carol.shows("alice: in the call")
+    assert not carol.is_there("button", "Remove")
+    alice.fill("Remove whom", "carol")
+    alice.press("Remove")
+    carol.shows("you were sent out")
+    alice.fill("Add whom", "bob")
+    alice.press("Add")
+    bob.press("Accept")
+    alice.hears("bob", 880)
     alice.press("End for all")
-    carol.shows("ended")
+    bob.shows("ended")
 
 
 def test_a_call_is_transferred(phone):
@@ -238,7 +249,7 @@ def test_a_call_is_transferred(phone):
     bob.hears("alice", 440)
     alice.fill("Transfer to whom", "carol")
     alice.press("Transfer")
-    carol.shows("alice calls")
+    carol.shows("alice calls", "Take over the call with: bob")
     carol.press("Accept")
     carol.hears("bob", 880)
     bob.hears("carol", 1320)
@@ -300,6 +311,29 @@ def test_missed_calls_and_history_lead_back(phone, agent):
     alice.shows("from bob")
     alice.press("Call back bob")
     assert bob.event("call.incoming")["call"]["caller"] == "alice"
+
+
+def test_who_signs_in_sees_nothing_of_who_did_before(phone, agent):
+    bob = agent.connect("bob")
+    call = bob.ok("call.invite", invitees=["alice"])["call_id"]
+    bob.ok("call.cancel", call_id=call)
+    one = phone("alice")
+    one.shows("Missed calls (1)", "bob, ")
+    one.press("Show history")
+    one.shows("from bob")
+    one.press("Sign out")
+    one.sign_in("carol")
+    one.shows("None.")
+    assert "bob" not in one.text() and "(1)" not in one.text()
+
+
+def test_the_clock_of_a_call_is_not_read_out_every_second(phone):
+    alice, bob = phone("alice", 440), phone("bob", 880)
+    alice.calls("bob")
+    bob.press("Accept")
+    alice.shows("0:02")
+    spoken = "[...document.querySelectorAll('[role=status], [role=alert], [aria-live]')]"
+    assert "0:0" not in alice.tab.evaluate(f"{spoken}.map((one) => one.textContent).join()")
 
 
 def test_what_people_write_is_never_markup(phone, agent):

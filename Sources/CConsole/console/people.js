@@ -148,7 +148,8 @@ function whyNot(answer) {
     " could not call: ", h("strong", { class: "bad" }, `${one.code}, ${one.text}`)));
   // An owner of the version before does not tell of these.
   const tried = (answer.tried ?? []).map((one) => h("li", {}, moment(one.at), " could not call ",
-    between(one.invitees.map(userLink)), ": ", h("strong", { class: "bad" }, `${one.code}, ${one.text}`)));
+    between(one.invitees.map(userLink)), ": ",
+    h("strong", { class: "bad" }, `${one.code}, ${one.text}`)));
   const lines = answer.connections.slice(-20).map((one) => h("li", {}, moment(one.at), " ",
     `${one.device} ${one.state}`, one.why ? ` (${one.why})` : ""));
   return [

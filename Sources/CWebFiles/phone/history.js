@@ -11,11 +11,20 @@ export class History {
   #agent = null;
   #cursor = null;
   #isShown = false;
+  #missedCount = 0;
 
   // The host has `call(user)`.
   constructor(host) {
     this.#host = host;
     find("more").onclick = () => this.#more();
+  }
+
+  /** Somebody signs in: nothing is left of who did before. */
+  clear() {
+    this.#missedCount = 0;
+    find("missed").replaceChildren();
+    find("missed-title").textContent = "Missed calls";
+    find("past").replaceChildren();
   }
 
   begin(agent) {
@@ -27,9 +36,13 @@ export class History {
     find("more").hidden = false;
   }
 
-  missed(call, count) {
+  /** Missed while nobody was here, of which `count` were not seen, or just now. */
+  missed(call, count = this.#missedCount + 1) {
+    this.#missedCount = count;
     const list = find("missed");
-    list.prepend(this.#row(call.caller, `${call.caller}, ${when(call.createdAt)}`));
+    const caller = call.participants.find(({ user }) => user === call.caller);
+    const name = nameOf(caller ?? { user: call.caller });
+    list.prepend(this.#row(call.caller, `${name}, ${when(call.createdAt)}`));
     while (list.children.length > MISSED_SHOWN) list.lastChild.remove();
     find("missed-title").textContent = `Missed calls (${count})`;
   }

@@ -8,6 +8,7 @@ import {
 
 const GROUPS = ["advanced", "managed", "group", "common"];
 const TRANSFERS = ["advanced", "managed", "direct"];
+const REMOVES = ["advanced", "managed", "group"]; // where who called may send somebody out
 
 export class Panel {
   element;
@@ -40,7 +41,8 @@ export class Panel {
     const toggle = (text, act) =>
       make("button", { type: "button", onclick: () => this.#try(act) }, text);
     parts.title = make("h2");
-    parts.status = make("p", { className: "status", role: "status" });
+    parts.status = make("span", { role: "status" });
+    parts.clock = make("span", { role: "timer" }); // it is not read out every second
     parts.people = make("ul");
     parts.pictures = make("div", { className: "pictures" });
     parts.mute = toggle("Mute", () => this.media.mute(!this.media.isMuted));
@@ -55,12 +57,15 @@ export class Panel {
     parts.add = this.#personForm("Add", "Add whom", (people) => this.#call.add(people));
     parts.transfer = this.#personForm("Transfer", "Transfer to whom", ([user]) =>
       this.#call.transfer(user));
+    parts.remove = this.#personForm("Remove", "Remove whom", (people) =>
+      this.#call.remove(people));
     const { mute, camera, share, hold, take, hangUp, endAll } = parts;
     return make(
       "article", { className: "call", aria: { label: "Call" }, data: { call: this.#call.id } },
-      parts.title, parts.status, parts.people, parts.pictures,
+      parts.title, make("p", { className: "status" }, parts.clock, parts.status), parts.people,
+      parts.pictures,
       make("div", { className: "row keys" }, mute, camera, share, hold, take, endAll, hangUp),
-      parts.add, parts.transfer);
+      parts.add, parts.transfer, parts.remove);
   }
 
   #personForm(word, label, act) {
@@ -146,9 +151,11 @@ export class Panel {
     const call = this.#call;
     if (!call.me || call.isEnded) return;
     if (!this.media && call.isHere && call.me.state === "joined") this.#talk();
-    const { title, status, people, mute, camera, share, hold, take, endAll } = this.#parts;
+    const { title, clock, status, people, mute, camera, share, hold, take, endAll } = this.#parts;
     title.textContent = call.others.map(nameOf).join(", ");
-    status.textContent = this.#status();
+    clock.textContent = call.state === "ringing" ? "" : lengthOf(call.duration);
+    const words = this.#status();
+    if (status.textContent !== words) status.textContent = words;
     people.replaceChildren(...call.others.map((one) => this.#person(one)));
     const isTalking = Boolean(this.media) && call.me.state === "joined";
     press(mute, isTalking, this.media?.isMuted);
@@ -161,13 +168,14 @@ export class Panel {
     endAll.hidden = !GROUPS.includes(call.mode) || call.state !== "active";
     this.#parts.add.hidden = !GROUPS.includes(call.mode) || call.me.state !== "joined";
     this.#parts.transfer.hidden = !TRANSFERS.includes(call.mode) || call.state !== "active";
+    this.#parts.remove.hidden = !REMOVES.includes(call.mode) || call.me.role !== "caller"
+      || call.state !== "active";
   }
 
   #status() {
     const call = this.#call;
     if (call.state === "ringing") return call.me.role === "caller" ? "Calling …" : "Called";
-    const where = this.media ? "" : " in another tab or on another device";
-    return `${lengthOf(call.duration)}${where}`;
+    return this.media ? "" : " in another tab or on another device";
   }
 
   #person(one) {

@@ -7,7 +7,7 @@ import { find } from "/phone/elements.js";
 import { History } from "/phone/history.js";
 import { Panel } from "/phone/panel.js";
 import { Tones } from "/phone/tones.js";
-import { nameOf, outcomeOf, peopleIn, troubleOf } from "/phone/texts.js";
+import { isMissed, nameOf, outcomeOf, peopleIn, troubleOf } from "/phone/texts.js";
 
 const STATES = {
   offline: "Offline", connecting: "Connecting …", online: "Online",
@@ -68,6 +68,8 @@ function token(reason) {
 
 async function signIn() {
   find("sign-in").hidden = true;
+  history.clear();
+  say("");
   agent = new Agent({ url: location.origin, token });
   agent.on("state", (state, why) => {
     find("state").textContent = `${agent.user ?? ""} ${STATES[state]}`.trim();
@@ -75,7 +77,10 @@ async function signIn() {
   });
   agent.on("error", (error) => say(`No token: ${error.message}`));
   agent.on("incoming", (call) => {
-    call.on("ended", () => panels.has(call) || over(call, outcomeOf(call)));
+    call.on("ended", () => {
+      if (isMissed(call)) history.missed(call);
+      if (!panels.has(call)) over(call, outcomeOf(call));
+    });
     look(call);
   });
   agent.on("call", look);
@@ -188,7 +193,8 @@ function ask(call) {
   const kind = call.kind === "video" ? " with video" : "";
   find("who").textContent = `${nameOf(caller ?? { user: call.caller })} calls${kind}`;
   const others = call.others.filter(({ user }) => user !== caller?.user).map(nameOf);
-  find("subject").textContent = others.length > 0 ? `Also called: ${others.join(", ")}` : "";
+  const words = call.transferredBy ? "Take over the call with: " : "Also called: ";
+  find("subject").textContent = others.length > 0 ? words + others.join(", ") : "";
   find("accept").onclick = () => answer(call, () => accept(call));
   find("reject").onclick = () => answer(call, () => call.reject());
   find("busy").onclick = () => answer(call, () => call.reject({ reason: "busy" }));

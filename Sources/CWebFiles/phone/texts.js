@@ -44,10 +44,22 @@ export function mediaOf(state) {
   return MEDIA[state] ?? "";
 }
 
-export function outcomeOf({ outcome, me }) {
-  const own = { cancelled: "cancelled", timed_out: "missed" }[me?.state];
-  const given = { transferred: "you have handed the call over", kicked: "you were sent out" };
-  if (own ?? given[me?.reason]) return own ?? given[me.reason];
+const OWN = {
+  transferred: "you have handed the call over", kicked: "you were sent out",
+  taken: "somebody else has answered", forwarded: "was forwarded",
+  busy: "you said that you are busy", declined: "you have rejected it",
+};
+
+/** Whether somebody called this user in vain. */
+export function isMissed({ me }) {
+  return me?.role !== "caller" && ["cancelled", "timed_out"].includes(me?.state)
+    && !(me.reason in OWN);
+}
+
+export function outcomeOf(call) {
+  const { outcome, me } = call;
+  if (isMissed(call)) return "missed";
+  if (me?.reason in OWN) return OWN[me.reason];
   if (outcome) return OUTCOMES[outcome.reason] ?? outcome.reason;
   return me ? stateOf(me) : "over";
 }
