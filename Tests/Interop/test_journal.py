@@ -101,6 +101,14 @@ def test_timers_and_signals(make_agent):
         ann.ok("call.signal", call_id=other, data={"n": number})
     wait_for("signals", lambda: journal(agent, other)[-1].get("text") == "5 signals")
     assert "call.signal" not in json.dumps(journal(agent, other))
+    # Who asks for what came behind misses nothing: the count stands in the next entry's place.
+    path = f"/admin/v1/calls/{other}/journal"
+    after = agent.admin("GET", path).body["after"]
+    ann.ok("call.signal", call_id=other, data={})
+    ann.ok("call.leave", call_id=other)
+    found = agent.admin("GET", f"{path}?after={after}").body["items"]
+    assert [one["op"] for one in found if one["kind"] == "request"] == ["call.leave"]
+    assert found[-1]["text"] == "6 signals"
 
 
 def test_a_long_call_keeps_its_beginning_and_its_end(make_agent):

@@ -33,6 +33,14 @@ def test_a_guard_that_failed_refused_while_the_phone_was_there(make_agent):
     assert text == "it was rejected, because the plugin p failed (error)"
 
 
+def test_a_plugin_that_lets_nobodys_phone_ring_answers(make_agent):
+    """An account without a device is `ringing` while its plugin waits, and nothing rang."""
+    waits = 'on.invite(function() return accept { wait = "20s" } end)\n'
+    agent = make_agent(EVERYBODY, {"p": waits}).start()
+    invite(agent.connect("ann"), "desk", mode="advanced")
+    wait_for("the answer", lambda: verdict(agent, "desk") == ("answered", "the plugin p said accept"))
+
+
 def test_the_operators_default_rejected(make_agent):
     config = EVERYBODY + 'invite = { default = "reject" }\n'
     agent = make_agent(config, {"p": "on.invite(function() end)\n"}).start()

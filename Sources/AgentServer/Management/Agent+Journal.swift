@@ -18,12 +18,14 @@ extension Agent {
                 }
                 let after = request.integer("after") ?? 0
                 let items = found.entries.filter { ($0["n"]?.integer ?? 0) > Int64(after) }
+                // A note of what is counted stands in the place of the next entry.
+                let last = items.last { $0["at"]?.integer != nil }
                 respond(
                     .json(
                         200,
                         [
                             "items": .array(items),
-                            "after": .integer(items.last?["n"]?.integer ?? Int64(after)),
+                            "after": .integer(last?["n"]?.integer ?? Int64(after)),
                             "truncated": .bool(!found.isWhole),
                         ]))
             }

@@ -174,7 +174,8 @@ private struct UserEntries {
     private mutating func change(_ entry: JSONValue, of user: String) {
         for change in entry["changes"]?.array ?? [] where change["user"]?.string == user {
             switch change["state"]?.string {
-            case "ringing": rang = true
+            // A plugin may let an account ring that has no phone.
+            case "ringing" where entry["actor"]?.string != "policy": rang = true
             case "cancelled": cancelledAt = entry["at"]?.integer.map { Moment($0) }
             case "rejected" where entry["actor"]?.string == "policy": settled = .rejected
             case "joined" where entry["actor"]?.string == "policy": settled = .joined
