@@ -38,7 +38,8 @@ def test_a_plugin_that_lets_nobodys_phone_ring_answers(make_agent):
     waits = 'on.invite(function() return accept { wait = "20s" } end)\n'
     agent = make_agent(EVERYBODY, {"p": waits}).start()
     invite(agent.connect("ann"), "desk", mode="advanced")
-    wait_for("the answer", lambda: verdict(agent, "desk") == ("answered", "the plugin p said accept"))
+    said = ("answered", "the plugin p said accept")
+    wait_for("the answer", lambda: verdict(agent, "desk") == said)
 
 
 def test_the_operators_default_rejected(make_agent):

@@ -91,7 +91,8 @@ struct WebhookWindow {
 
     func has(_ id: JobID) -> Bool { open[id] != nil }
 
-    /// The call of an event in memory, its type, when it was made, and the trace to which it belongs.
+    /// The call and the type of an event in memory, when it was made, and the trace to which it
+    /// belongs.
     func origin(of id: JobID) -> (call: CallID, type: String, at: Moment, trace: TraceParent?)? {
         open[id].map { ($0.call, $0.type, $0.at, $0.trace) }
     }

@@ -6,7 +6,7 @@ import { Connection, askToken, socketAddress } from "./connection.js";
 import { Emitter, tell } from "./emitter.js";
 import { StoppedError } from "./errors.js";
 import { Requests } from "./requests.js";
-import { deviceName, openStorage, store } from "./storage.js";
+import { deviceName, openStorage } from "./storage.js";
 import { Tabs } from "./tabs.js";
 import { claimsOf } from "./tokens.js";
 import { randomText, toWire } from "./words.js";
@@ -350,7 +350,7 @@ export class Agent extends Emitter {
     const { session, seq } = this.#now;
     const calls = this.#calls.snapshots();
     const kept = { here: this.#calls.here, ...(this.#connection && { session, seq, calls }) };
-    store(this.#storage, this.#place, JSON.stringify(kept));
+    this.#storage.setItem(this.#place, JSON.stringify(kept));
   }
 
   // What is damaged counts as nothing: the session is the last, and without one the server tells

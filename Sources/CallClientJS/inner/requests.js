@@ -150,10 +150,9 @@ function refusalOf(op, data) {
 }
 
 function unknownField(what, object, names) {
-  const known = names.split(" ");
-  const field = Object.keys(object ?? {}).find((key) => !known.includes(key));
+  const field = Object.keys(object ?? {}).find((key) => !names.split(" ").includes(key));
   if (field === undefined) return null;
-  const message = `${what} has no field '${field}'; it has: ${known.join(", ") || "none"}`;
+  const message = `${what} has no field '${field}'; it has: ${names || "none"}`;
   return refusal("bad_request", message, { field });
 }
 

@@ -2,35 +2,41 @@
 
 import { randomText } from "./words.js";
 
-/** `given`, or the page's own; in memory where there is none. */
+/**
+ * `given`, or the page's own; in memory where there is none. One that throws keeps nothing: that is
+ * no reason to lose a call.
+ */
 export function openStorage(given, name = "sessionStorage") {
-  try {
-    const storage = given === undefined && globalThis.document ? globalThis[name] : given;
-    if (storage) return storage;
-  } catch {
-    // The browser lets this page keep nothing.
-  }
-  const kept = new Map();
-  return {
-    getItem: (key) => kept.get(key) ?? null,
-    setItem: (key, text) => kept.set(key, text),
-    removeItem: (key) => kept.delete(key),
+  const attempt = (act) => {
+    try {
+      return act();
+    } catch {
+      // The browser lets this page keep nothing.
+    }
   };
-}
-
-/** A full storage is no reason to lose a call. */
-export function store(storage, key, text) {
-  try {
-    storage.setItem(key, text);
-  } catch {
-    storage.removeItem(key);
-  }
+  const kept = {};
+  const storage = (given === undefined && globalThis.document
+    ? attempt(() => globalThis[name]) : given) ?? {
+    getItem: (key) => kept[key],
+    setItem: (key, text) => (kept[key] = text),
+    removeItem: (key) => (kept[key] = null),
+  };
+  const removeItem = (key) => attempt(() => storage.removeItem(key));
+  return {
+    getItem: (key) => attempt(() => storage.getItem(key)),
+    // Nothing old is left where there is no room for the new.
+    setItem: (key, text) => {
+      removeItem(key);
+      attempt(() => storage.setItem(key, text));
+    },
+    removeItem,
+  };
 }
 
 /** The device's name: the same as before in this storage. */
 export function deviceName(storage) {
   const key = "callagent device";
   const name = storage.getItem(key) ?? `web-${randomText().slice(0, 12)}`;
-  store(storage, key, name);
+  storage.setItem(key, name);
   return name;
 }

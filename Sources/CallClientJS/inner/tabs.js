@@ -19,8 +19,7 @@ export class Tabs {
   }
 
   static get arePossible() {
-    return Boolean(globalThis.document && globalThis.navigator?.locks
-      && globalThis.BroadcastChannel);
+    return globalThis.document && globalThis.navigator?.locks && globalThis.BroadcastChannel;
   }
 
   post(message) {

@@ -35,6 +35,22 @@ for (const text of wrong) {
   await erin.stop({ bye: true });
 }
 
+// What keeps nothing, or has no room any more, is no reason to have no calls.
+const full = () => {
+  throw new Error("no room");
+};
+for (const broken of [["getItem"], ["setItem"], ["setItem", "removeItem"],
+  ["getItem", "setItem", "removeItem"]]) {
+  const storage = { getItem: () => null, setItem() {}, removeItem() {} };
+  for (const name of broken) storage[name] = full;
+  const erin = agentOf("erin", { storage });
+  await erin.start();
+  const tried = await erin.invite(["frank"]);
+  await tried.cancel();
+  await erin.stop({ bye: true });
+  assert.deepEqual([erin.state, tried.isEnded], ["stopped", true], String(broken));
+}
+
 const alice = agentOf("alice");
 const bob = agentOf("bob", { device: "phone" });
 assert.equal(alice.state, "offline");
