@@ -51,7 +51,7 @@ export class Agent extends Emitter {
     this.#storage = openStorage(more.storage);
     const isShared = tabs && Tabs.arePossible;
     const { WebSocket = globalThis.WebSocket } = more;
-    if (!WebSocket) throw new TypeError("no WebSocket: give one");
+    if (!WebSocket) throw new TypeError("give a WebSocket");
     device ??= deviceName(isShared ? openStorage(undefined, "localStorage") : this.#storage);
     this.#settings = { url: socketAddress(url), token, device, timeout, WebSocket, isShared };
     this.#calls = new Calls(this, (name, ...told) => this.#tellAll(name, ...told));
