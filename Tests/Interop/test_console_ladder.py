@@ -183,6 +183,19 @@ def tool_differences(agent):
     return output, {call_id: (before, after) for call_id, _, before, after in found}
 
 
+def test_what_is_not_taken_is_not_shown_as_well(delivering, double, browser, port):
+    double.plan("crm", {"status": 500})
+    call_id = invite(delivering.connect("ann", token=token("ann")), "bob", mode="advanced")
+    shown = Page(browser, f"http://127.0.0.1:{port}/#token={token('vera', 'viewer')}")
+    shown.go(f"call/{call_id}")
+    shown.shows("event call.created to crm not taken yet: status 500")
+    assert shown.value("[...document.querySelectorAll('li.webhook span.good')].length") == 0
+    assert "to crm not taken yet: status 500" in delivering.tool("explain", call_id)[1]
+    shown.go("deliveries")
+    shown.shows("takes none")
+    assert "keeps up" not in shown.text
+
+
 def test_a_replay_shows_what_the_tool_shows(make_agent, browser, port):
     agent = make_agent(SUPPORT + f'console = {{ listen = "127.0.0.1:{port}" }}\n' + ROLES,
                        {"support": ACCEPT}).start()

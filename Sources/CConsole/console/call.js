@@ -19,8 +19,9 @@ function who(entry) {
 }
 
 function sent(entry) {
-  const bad = entry.state === "failed" || entry.state === "unreached";
-  return [`${entry.target} `, h("span", { class: bad ? "bad" : "good" }, entry.state),
+  const kind = { failed: "bad", unreached: "bad", open: "warn" }[entry.state] ?? "good";
+  const word = entry.state === "open" ? "not taken yet" : entry.state;
+  return [`${entry.target} `, h("span", { class: kind }, word),
     entry.status ? `: ${entry.status}` : "", ` after ${entry.ms} ms`];
 }
 
@@ -93,7 +94,8 @@ function asText(entries, start) {
 
 function explained(why) {
   const pushes = (why.pushes ?? []).map((one) => h("li", {}, userLink(one.user),
-    `/${one.device}: push ${one.kind} by ${one.provider}: ${one.result}`));
+    `/${one.device}: push ${one.kind} by ${one.provider}: `,
+    h("span", { class: one.result === "sent" ? "" : "bad" }, one.result)));
   const absent = (why.unreached ?? []).map((user) => h("li", { class: "bad" }, userLink(user),
     " had neither a device nor a registration for pushes"));
   const decisions = (why.decisions ?? []).map((one) => h("li", {}, h("code", {}, `on.${one.event}`),

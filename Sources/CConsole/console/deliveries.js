@@ -8,6 +8,13 @@ function mark(state) {
   return h("span", { class: kind }, state);
 }
 
+/** Whoever takes no events does not keep up, however few wait. */
+function receiverState({ enabled, trouble, behind }) {
+  if (!enabled) return h("span", { class: "bad" }, "disabled");
+  if (trouble) return h("span", { class: "bad" }, "takes none");
+  return h("span", { class: behind ? "warn" : "good" }, behind ? "behind" : "keeps up");
+}
+
 export async function deliveries(main, { signal, query }) {
   const note = h("p", { role: "status" });
   const act = async (work) => {
@@ -34,8 +41,7 @@ export async function deliveries(main, { signal, query }) {
   ], (one) => `${one.push} ${one.ended_at}`, "No pushes since the start.");
   const receivers = new Table("Receivers of events", [
     ["Name", (one) => one.name], ["Address", (one) => one.url],
-    ["State", (one) => h("span", { class: one.enabled ? (one.behind ? "warn" : "good") : "bad" },
-      one.enabled ? (one.behind ? "behind" : "keeps up") : "disabled")],
+    ["State", receiverState],
     ["Under way", (one) => one.under_way], ["Trouble", (one) => one.trouble ?? ""],
     ["", (one) => (server.isOperator && !one.enabled ? button("Enable", async () => {
       if (!await confirmed("Send events to it again?", one.name, "Enable")) return;
@@ -43,7 +49,7 @@ export async function deliveries(main, { signal, query }) {
     }) : "")],
   ], (one) => one.name, "No webhooks are configured.");
   const eventState = choice("events", [
-    ["failed", "failed"], ["open", "open"], ["delivered", "delivered"],
+    ["failed", "failed"], ["open", "under way"], ["delivered", "delivered"],
   ], query.get("events") ?? "failed");
   const events = new Table("Events", [
     ["When", (one) => moment(one.at)],

@@ -49,7 +49,9 @@ enum JournalLines {
 
     private static func sent(_ entry: JSONValue) -> String {
         let status = entry["status"]?.string.map { ": \($0)" } ?? ""
-        return "\(entry["target"]?.string ?? "?") \(entry["state"]?.string ?? "?")\(status)"
+        let state = entry["state"]?.string ?? "?"
+        let word = state == "open" ? "not taken yet" : state
+        return "\(entry["target"]?.string ?? "?") \(word)\(status)"
             + " after \(entry["ms"]?.integer ?? 0) ms"
     }
 
