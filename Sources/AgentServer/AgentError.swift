@@ -14,10 +14,14 @@ public enum AgentError: Error, Sendable, CustomStringConvertible {
     /// A setting that is not safe or not possible.
     case refused(String)
 
-    /// Whether this node lost what it was about to serve to another one.
-    public var saysThatAnotherNodeOwns: Bool {
-        guard case .store(let error) = self, case .notOwner = error.kind else { return false }
-        return true
+    /// Whether a node that was about to serve waits again: another one owns, or the database has
+    /// no answer or no room at this moment, and would have none for the next node either.
+    public var isForWaitingNodes: Bool {
+        guard case .store(let error) = self else { return false }
+        return switch error.kind {
+        case .notOwner, .unreachable, .busy, .diskFull: true
+        default: false
+        }
     }
 
     /// One line for a person.

@@ -221,7 +221,7 @@ class Everything(Group):
     def __init__(self, full, seed):
         super().__init__(full, seed)
         # Faults take half of the time and more, and then hardly anybody is answered.
-        self.rate, self.users = (1_100, 100) if full else (300, 40)
+        self.rate, self.users = (1_500, 120) if full else (300, 40)
 
     def trouble(self):
         made = [kind(self.servers, self.load, self.dice) for kind in nemesis.ALL]

@@ -140,6 +140,24 @@ def test_a_database_that_went_back_raises_an_alarm(nodes, database):
     wait_for("no alarm", lambda: owner.admin("GET", "/admin/v1/status").body["alarms"] == [])
 
 
+def test_nodes_wait_where_the_database_is_slow_while_they_take_over(nodes, database):
+    """If whoever cannot open the store ended, the next one would end too, until none is left."""
+    begin(nodes)
+    first, *others = nodes
+    call = invite(first.connect("alice"), "bob", timeout_ms=600_000)
+    admin = database.session()
+    admin.stdin.write("BEGIN; LOCK TABLE kept_reply IN ACCESS EXCLUSIVE MODE; SELECT 'locked';\n")
+    admin.stdin.flush()
+    assert admin.stdout.readline() == "locked\n"
+    first.crash()
+    wait_for("one of them waits again", lambda: any(
+        "stands by again" in node.log_text() for node in others))
+    admin.communicate("ROLLBACK;\n", timeout=30)
+    owner = serving(others)
+    assert [node.process.poll() for node in others] == [None, None]
+    assert call in [one["call_id"] for one in owner.connect("alice").hello["calls"]]
+
+
 class OneWay(Way):
     """What others say comes through, and nothing of what they are told."""
 

@@ -59,7 +59,8 @@ extension Command {
         } catch {
             // A node that cannot serve holds no other one up.
             member?.leave(to: "")
-            guard member != nil, error.saysThatAnotherNodeOwns else { throw error }
+            guard member != nil, error.isForWaitingNodes else { throw error }
+            Screen.complain("callagent: run: \(error); stands by again")
             return .standsBy
         }
     }
