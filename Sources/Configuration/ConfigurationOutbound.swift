@@ -174,7 +174,7 @@ extension LuaValue {
         let value = self[name]
         if value.isNull { return nil }
         guard let text = value.text else {
-            throw LuaProblem(name, "a string expected, got \(value.typeName)")
+            throw LuaProblem(name, value.wrong("a string").message)
         }
         return text
     }
