@@ -81,8 +81,8 @@ final class ParticipationTable {
         recentCount = 0
     }
 
-    /// Inserts participations, of which the users' ids stand at `users` in `bytes`, and those of the
-    /// calls behind them.
+    /// Inserts participations: the ids of the users stand at `users` in `bytes`, each with that of
+    /// the call behind it.
     private func insert(
         _ users: [Range<Int>], of bytes: UnsafeRawBufferPointer
     ) throws(StoreError) {
