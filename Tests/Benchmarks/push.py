@@ -1,5 +1,6 @@
 """Pushes under load, against nghttp2's server seen from afar. Started by push.sh."""
 
+import collections
 import json
 import os
 import pathlib
@@ -20,9 +21,10 @@ from double import Double
 USERS, DEVICES = 90, 10
 CALLERS = 60  # of each only a few pushes are under way at once
 PROMISED = 1_000  # pushes per second
+RINGING = 18  # so many calls ring at once: what waits when a call ends is not sent any more
 OFFERED = 1_200  # more than promised, so that the server is what limits
 DELAY = 0.2  # seconds until the provider answers
-WARM_UP = 2  # seconds
+WARM_UP = 6  # seconds: by then calls end as often as they begin
 ROUNDS = 4  # of a provider that answers and one that hangs, by turns
 TICKS = os.sysconf("SC_CLK_TCK")
 NGHTTPD = shutil.which("nghttpd", path="/usr/sbin:/usr/bin:/usr/local/bin")
@@ -105,12 +107,16 @@ class Pusher(threading.Thread):
     def run(self):
         pause = 9 * DEVICES * 2 / OFFERED
         due, first = time.monotonic(), 0
+        rung = collections.deque()
         while not self.is_over.is_set():
             users = [f"user{(first + n) % USERS}" for n in range(9)]
             caller = self.callers[first // 9 % CALLERS]
             first += 9
             call = caller.ok("call.invite", invitees=users, mode="advanced")["call_id"]
-            caller.ok("call.end", call_id=call)
+            rung.append((caller, call))
+            if len(rung) > RINGING:
+                caller, call = rung.popleft()
+                caller.ok("call.end", call_id=call)
             caller.forget()
             due += pause
             self.late = max(0.0, time.monotonic() - due)
