@@ -112,17 +112,17 @@ private struct CanonicalCopy: ~Copyable {
     private mutating func sort(from first: Int, at start: Int) {
         let text = Array(UnsafeRawBufferPointer(rebasing: writer.written[start...]))
         writer.cut(to: start)
-        let order = (first..<members.count).sorted { a, b in
-            let (left, right) = (members[a].name, members[b].name)
-            return left.precedes(right) || (!right.precedes(left) && a < b)
+        // Escapes are resolved once: thousands of names are compared many times each.
+        let names = members[first...].map(\.name.string.utf8)
+        let order = names.indices.sorted { a, b in
+            names[a].lexicographicallyPrecedes(names[b])
+                || (a < b && names[a].elementsEqual(names[b]))
         }
         for (position, index) in order.enumerated() {
-            let isRepeated =
-                position + 1 < order.count
-                && !members[index].name.precedes(members[order[position + 1]].name)
-            if isRepeated { continue }
+            let next = position + 1 < order.count ? names[order[position + 1]] : nil
+            if let next, next.elementsEqual(names[index]) { continue }
             if writer.count > start { writer.append(UInt8(ascii: ",")) }
-            let place = members[index].place
+            let place = members[first + index].place
             writer.append(text[place.lowerBound - start..<place.upperBound - start])
         }
     }
