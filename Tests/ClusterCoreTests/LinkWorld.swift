@@ -38,7 +38,7 @@ struct LinkWorld {
         owners = [OwnerOfWorld(term: Term(owner: "o1", epoch: 1))]
         for place in 0..<count {
             var state = FrontEndState(times)
-            if let fault { state.plant(fault) }
+            if let fault { state.faults.plant(fault) }
             fronts.append(FrontOfWorld(state: state))
             for _ in 0..<4 {
                 clients.append(ClientOfWorld(front: place))
@@ -175,8 +175,8 @@ struct LinkWorld {
         }
         var link = LinkOfWorld(from: front, to: owner, owners[owner].term.epoch, at: now)
         if let fault {
-            link.toFront.decoder.plant(fault)
-            link.toOwner.decoder.plant(fault)
+            link.toFront.decoder.faults.plant(fault)
+            link.toOwner.decoder.faults.plant(fault)
         }
         links.append(link)
         fronts[front].link = links.count - 1
@@ -285,7 +285,7 @@ struct LinkWorld {
             }
             var new = ClientOfWorld(front: clients[client].front)
             new.said = clients[client].said
-            if let fault { new.state.plant(fault) }
+            if let fault { new.state.faults.plant(fault) }
             clients[client] = new
         }
         guard now >= clients[client].asks, fronts[clients[client].front].isLinked,

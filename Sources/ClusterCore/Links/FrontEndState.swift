@@ -44,16 +44,15 @@ public struct FrontEndState: Sendable {
     private var beat: (term: Term, count: Int64)?
     private var beatMovedAt: Milliseconds?
 
-    #if PLANTED_FAULTS
-        var planted: PlantedLinkFault?
-    #endif
+    /// What it does wrong, so that the checks show that they find it.
+    public var faults = PlantedLinkFaults()
 
     /// A front end that has not seen an owner.
     public init(_ times: LinkTimes) { self.times = times }
 
     /// The link to the owner of `epoch` is there.
     public mutating func links(_ epoch: UInt32) -> FrontEndOrder {
-        let isSame = served == epoch || shows(.everyOwnerIsTheSame)
+        let isSame = served == epoch || faults.shows(.everyOwnerIsTheSame)
         (linked, served, brokeAt) = (epoch, epoch, nil)
         (hasClosedBusy, hasClosedAll) = (false, false)
         return .present(isSame: isSame)
@@ -63,7 +62,7 @@ public struct FrontEndState: Sendable {
     public mutating func breaks(at now: Milliseconds) -> FrontEndOrder? {
         guard linked != nil else { return nil }
         (linked, brokeAt) = (nil, now)
-        return shows(.requestsForgotten) ? nil : .closeAsking
+        return faults.shows(.requestsForgotten) ? nil : .closeAsking
     }
 
     /// The row of the space was read at `now`.
@@ -79,7 +78,7 @@ public struct FrontEndState: Sendable {
     /// Whether the owner that had the link beat long after that broke. One that has just taken over
     /// loads before it listens.
     private func ownerLives(since brokeAt: Milliseconds) -> Bool {
-        guard beat?.term.epoch == served, let beatMovedAt, !shows(.beatOverlooked) else {
+        guard beat?.term.epoch == served, let beatMovedAt, !faults.shows(.beatOverlooked) else {
             return false
         }
         return beatMovedAt - brokeAt > times.silence / 2
@@ -88,12 +87,12 @@ public struct FrontEndState: Sendable {
     /// What is due at `now`; nil: nothing.
     public mutating func due(at now: Milliseconds) -> FrontEndOrder? {
         guard let brokeAt, now - brokeAt >= times.silence, !hasClosedAll else { return nil }
-        let isTooLong = now - brokeAt >= times.patience && !shows(.patienceWithoutEnd)
+        let isTooLong = now - brokeAt >= times.patience && !faults.shows(.patienceWithoutEnd)
         if ownerLives(since: brokeAt) || isTooLong {
             hasClosedAll = true
             return .closeAll
         }
-        guard !hasClosedBusy, !shows(.busyKept) else { return nil }
+        guard !hasClosedBusy, !faults.shows(.busyKept) else { return nil }
         hasClosedBusy = true
         return .closeBusy
     }
@@ -102,7 +101,7 @@ public struct FrontEndState: Sendable {
     public func isReady(at now: Milliseconds) -> Bool {
         if linked != nil { return true }
         guard let brokeAt else { return false }
-        return now - brokeAt < times.silence || shows(.alwaysReady)
+        return now - brokeAt < times.silence || faults.shows(.alwaysReady)
     }
 }
 
@@ -119,9 +118,8 @@ public struct FrontClientState: Sendable, Equatable {
     private var said: UInt64 = 0
     private var settled: UInt64 = 0
 
-    #if PLANTED_FAULTS
-        var planted: PlantedLinkFault?
-    #endif
+    /// What it does wrong, so that the checks show that they find it.
+    public var faults = PlantedLinkFaults()
 
     /// Somebody who has said nothing.
     public init() {}
@@ -146,7 +144,7 @@ public struct FrontClientState: Sendable, Equatable {
             guard (48...57).contains(byte) else { break }
             seq = seq &* 10 &+ UInt64(byte - 48)
         }
-        (self.seq, isBusy) = (seq, !shows(.busyOverlooked))
+        (self.seq, isBusy) = (seq, !faults.shows(.busyOverlooked))
     }
 
     private static let eventHead = Array(#"{"seq":"#.utf8)
@@ -158,7 +156,7 @@ public struct FrontClientState: Sendable, Equatable {
         let count = min(mark.settled, said)
         defer { settled = max(settled, count) }
         // What was said since is under way.
-        isBusy = !mark.isIdle && !shows(.busyOverlooked)
+        isBusy = !mark.isIdle && !faults.shows(.busyOverlooked)
         return count > settled ? Int(count - settled) : 0
     }
 
@@ -169,6 +167,6 @@ public struct FrontClientState: Sendable, Equatable {
         (said, settled) = (0, 0)
         guard let hello, let session else { return nil }
         return StreamReturn(
-            hello: hello, session: session, seq: shows(.eventsForgotten) ? 0 : seq)
+            hello: hello, session: session, seq: faults.shows(.eventsForgotten) ? 0 : seq)
     }
 }

@@ -19,10 +19,8 @@ public struct LinkDecoder: Sendable {
     /// Who speaks; nil: it has not said so.
     public private(set) var peer: LinkGreeting?
 
-    #if PLANTED_FAULTS
-        /// What it does wrong, so that the checks show that they find it.
-        var planted: PlantedLinkFault?
-    #endif
+    /// What it does wrong, so that the checks show that they find it.
+    public var faults = PlantedLinkFaults()
 
     /// What `speaker` says in the takeover `epoch`.
     ///
@@ -68,9 +66,11 @@ public struct LinkDecoder: Sendable {
         guard count >= LinkWriter.headBytes - 4 else { throw .malformed }
         guard let kind = LinkKind(rawValue: bytes[start + 4]) else { throw .malformed }
         let epoch = word(at: start + 5)
-        guard epoch == self.epoch || shows(.epochOverlooked) else { throw .foreignEpoch(epoch) }
+        guard epoch == self.epoch || faults.shows(.epochOverlooked) else {
+            throw .foreignEpoch(epoch)
+        }
         let number = UInt64(word(at: start + 9)) << 32 | UInt64(word(at: start + 13))
-        guard number == self.number + 1 || shows(.numberOverlooked) else {
+        guard number == self.number + 1 || faults.shows(.numberOverlooked) else {
             throw .outOfOrder(number)
         }
         let isOfSpeaker = speaker == .owner ? kind.isOfOwner : kind.isOfFrontEnd

@@ -24,46 +24,14 @@ public enum PlantedLinkFault: String, Sendable, CaseIterable {
     case eventsForgotten
 }
 
-extension LinkDecoder {
-    /// Whether `fault` was planted. Never in release builds.
-    @inline(__always)
-    func shows(_ fault: PlantedLinkFault) -> Bool {
-        #if PLANTED_FAULTS
-            planted == fault
-        #else
-            false
-        #endif
-    }
+/// The fault that was planted into one part of a link. In release builds none can be, and it takes
+/// no room.
+public struct PlantedLinkFaults: Sendable, Equatable {
+    #if PLANTED_FAULTS
+        private var planted: PlantedLinkFault?
+    #endif
 
-    /// Plants a fault, where they are compiled in.
-    public mutating func plant(_ fault: PlantedLinkFault) {
-        #if PLANTED_FAULTS
-            planted = fault
-        #endif
-    }
-}
-
-extension FrontEndState {
-    /// Whether `fault` was planted. Never in release builds.
-    @inline(__always)
-    func shows(_ fault: PlantedLinkFault) -> Bool {
-        #if PLANTED_FAULTS
-            planted == fault
-        #else
-            false
-        #endif
-    }
-
-    /// Plants a fault, where they are compiled in.
-    public mutating func plant(_ fault: PlantedLinkFault) {
-        #if PLANTED_FAULTS
-            planted = fault
-        #endif
-    }
-}
-
-extension FrontClientState {
-    /// Whether `fault` was planted. Never in release builds.
+    /// Whether `fault` was planted.
     @inline(__always)
     func shows(_ fault: PlantedLinkFault) -> Bool {
         #if PLANTED_FAULTS
