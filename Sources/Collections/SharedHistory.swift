@@ -3,15 +3,32 @@
 /// Entries in the order in which they came: at most so many in all and so many of one owner, whose
 /// own oldest goes for a new one. So whoever makes many of them forgets only what is his.
 package struct SharedHistory<Owner: Hashable & Sendable, Entry: Sendable>: Sendable {
-    /// An entry that has gone is nil until the list is tidied.
-    private var entries: [(number: UInt64, owner: Owner, entry: Entry?)] = []
-    /// What each owner has in the list, by number, the oldest first.
-    private var numbers: [Owner: Queue<UInt64>] = [:]
-    private var last: UInt64 = 0
-    /// Where the oldest entry is to be looked for.
-    private var start = 0
-    /// How many entries there are.
-    package private(set) var count = 0
+    /// A place in `slots`; `none` ends a list.
+    private typealias Place = Int32
+    private static var none: Place { -1 }
+
+    /// An entry in two lists: that of all, which may lose one in the middle, and that of its owner,
+    /// which loses its first only.
+    private struct Slot {
+        let owner: Owner
+        let entry: Entry
+        var before: Place
+        var after = SharedHistory.none
+        var nextOfOwner = SharedHistory.none
+    }
+
+    /// What one owner has, the oldest first.
+    private struct Own {
+        var first: Place
+        var last: Place
+        var count: Int32
+    }
+
+    private var slots: [Slot?] = []
+    private var free: [Place] = []
+    private var owners: [Owner: Own] = [:]
+    private var oldest = none
+    private var newest = none
 
     private let most: Int
     private let share: Int
@@ -22,58 +39,77 @@ package struct SharedHistory<Owner: Hashable & Sendable, Entry: Sendable>: Senda
         self.share = share
     }
 
+    /// How many entries there are.
+    package var count: Int { slots.count - free.count }
+
     /// The entries, the oldest first.
-    package var values: some Sequence<Entry> { entries[start...].lazy.compactMap(\.entry) }
+    package var values: some Sequence<Entry> { all.lazy.map(\.entry) }
 
     /// Those of one owner, the oldest first.
     package func values(of owner: Owner) -> [Entry] {
-        numbers[owner]?.values.compactMap { entries[place(of: $0)].entry } ?? []
+        owners[owner].map { list(from: $0.first) { $0.nextOfOwner }.map(\.entry) } ?? []
+    }
+
+    private var all: UnfoldSequence<Slot, Place> { list(from: oldest) { $0.after } }
+
+    private func list(
+        from first: Place, _ next: @escaping (Slot) -> Place
+    ) -> UnfoldSequence<Slot, Place> {
+        sequence(state: first) { place in
+            guard place != SharedHistory.none, let slot = slots[Int(place)] else { return nil }
+            place = next(slot)
+            return slot
+        }
     }
 
     /// Adds the newest entry of `owner`.
     package mutating func append(_ entry: Entry, of owner: Owner) {
-        if let own = numbers[owner], own.count >= share {
-            removeOldest(of: owner)
+        if let own = owners[owner], own.count >= share {
+            remove(own.first)
         } else if count >= most {
-            while entries[start].entry == nil { start += 1 }
-            removeOldest(of: entries[start].owner)
+            remove(oldest)
         }
-        last += 1
-        entries.append((last, owner, entry))
-        numbers[owner, default: Queue()].append(last)
-        count += 1
-        // Tidying only when half has gone keeps the cost of each entry constant.
-        guard entries.count > 2 * most else { return }
-        entries.removeAll { $0.entry == nil }
-        start = 0
+        let slot = Slot(owner: owner, entry: entry, before: newest)
+        let place = free.popLast() ?? Place(slots.count)
+        if Int(place) < slots.count { slots[Int(place)] = slot } else { slots.append(slot) }
+        if newest == Self.none { oldest = place } else { slots[Int(newest)]?.after = place }
+        newest = place
+        if var own = owners[owner] {
+            slots[Int(own.last)]?.nextOfOwner = place
+            own.last = place
+            own.count += 1
+            owners[owner] = own
+        } else {
+            owners[owner] = Own(first: place, last: place, count: 1)
+        }
     }
 
     /// Keeps those entries only for which `isWanted` holds.
     package mutating func keep(_ isWanted: (Owner, Entry) -> Bool) {
-        entries.removeAll { _, owner, entry in
-            guard let entry else { return true }
-            return !isWanted(owner, entry)
+        var kept = SharedHistory(most: most, share: share)
+        for slot in all where isWanted(slot.owner, slot.entry) {
+            kept.append(slot.entry, of: slot.owner)
         }
-        start = 0
-        count = entries.count
-        numbers = [:]
-        for (number, owner, _) in entries { numbers[owner, default: Queue()].append(number) }
+        self = kept
     }
 
-    // The oldest of one owner stands before all others of the same.
-    private mutating func removeOldest(of owner: Owner) {
-        guard let number = numbers[owner]?.removeFirst() else { return }
-        if numbers[owner]?.count == 0 { numbers[owner] = nil }
-        entries[place(of: number)].entry = nil
-        count -= 1
-    }
-
-    private func place(of number: UInt64) -> Int {
-        var (low, high) = (0, entries.count - 1)
-        while low < high {
-            let middle = (low + high) / 2
-            if entries[middle].number < number { low = middle + 1 } else { high = middle }
+    /// Removes the entry at `place`, the oldest of its owner. The oldest of all is that too.
+    private mutating func remove(_ place: Place) {
+        guard let slot = slots[Int(place)], var own = owners[slot.owner] else { return }
+        own.first = slot.nextOfOwner
+        own.count -= 1
+        owners[slot.owner] = own.count > 0 ? own : nil
+        if slot.before == Self.none {
+            oldest = slot.after
+        } else {
+            slots[Int(slot.before)]?.after = slot.after
         }
-        return low
+        if slot.after == Self.none {
+            newest = slot.before
+        } else {
+            slots[Int(slot.after)]?.before = slot.before
+        }
+        slots[Int(place)] = nil
+        free.append(place)
     }
 }

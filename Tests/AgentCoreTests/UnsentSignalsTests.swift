@@ -7,7 +7,7 @@ import Testing
 @Suite struct UnsentSignalsTests {
     @Test func whatIsSentCountsNoMore() {
         let (alice, mallory) = (UserID("alice"), UserID("mallory"))
-        var unsent = UnsentSignals()
+        let unsent = UnsentSignals()
         unsent.note(from: mallory, bytes: 100, end: 150)
         unsent.note(from: alice, bytes: 10, end: 200)
         unsent.note(from: mallory, bytes: 30, end: 280)

@@ -198,7 +198,7 @@ struct BriefTokens: TokenChecker {
 
     func identity(in token: String, at now: Int64) throws(Refusal) -> Identity {
         var identity = Identity(user: UserID(String(token.dropFirst(4))))
-        identity.expiresAt = expiresAt
+        identity.token = SignedToken(expiresAt: expiresAt)
         return identity
     }
 }

@@ -13,7 +13,7 @@ import Testing
         _ user: String = "bob", issuedAt: Int64? = 1_000, id: String? = nil, issuer: String? = nil
     ) -> Identity {
         var identity = Identity(user: UserID(user))
-        (identity.issuedAt, identity.tokenID, identity.issuer) = (issuedAt, id, issuer)
+        identity.token = SignedToken(id: id, issuer: issuer, issuedAt: issuedAt)
         return identity
     }
 

@@ -1,6 +1,7 @@
 // Who asks, as far as that was checked.
 
 import CallModel
+import Collections
 
 /// Who asks for operations. Whoever lets requests in has checked it: for clients it is what a good
 /// token says.
@@ -12,34 +13,23 @@ public struct Identity: Sendable, Equatable {
         /// A server, which may act for any user, over HTTP only.
         case server
         /// A plugin that acts for an account it answers for; what follows counts for the cause.
-        case plugin(String, Cause)
+        indirect case plugin(String, Cause)
         /// Somebody who looks after the server.
-        case `operator`(ManagementIdentity)
+        indirect case `operator`(ManagementIdentity)
     }
 
     /// The user; for a server the one it acts for by default.
     public let user: UserID
     /// See `Kind`.
     public var kind = Kind.user
-    /// Whether the token says who that is: a server's need not.
-    public var namesUser = true
     /// The only device that may use the token; nil: any.
     public var device: DeviceID?
     /// Operations that the token allows; nil: all.
     public var capabilities: [String]?
-    /// When the token runs out, by the wall clock in milliseconds; nil: never.
-    public var expiresAt: Int64?
-    /// `jti` of the token, `iss`, and `iat` in milliseconds by the wall clock: by these a token is
-    /// taken back.
-    public var tokenID: String?
-    public var issuer: String?
-    public var issuedAt: Int64?
-    /// A mark of the key that signed the token; nil: a development token.
-    public var signer: UInt64?
-    /// What the token says that the user is called.
-    public var name: PersonName?
-    /// The trace that the token names: that of requests which name none.
-    public var trace: TraceParent?
+    /// What else a signed token says; nil: a development token, or none.
+    public var token: SignedToken?
+    /// Whether the token says who that is: a server's need not.
+    public var namesUser = true
     /// Whether requests are counted (B28): not for development tokens.
     public var isRateLimited = true
 
@@ -87,18 +77,60 @@ public struct Identity: Sendable, Equatable {
     public var payer: UserID? { isRateLimited ? user : nil }
 }
 
+/// What a signed token says besides who asks. An object: development tokens and plugins have none,
+/// and every connection keeps who asks.
+public final class SignedToken: Sendable, Equatable {
+    /// When the token runs out, by the wall clock in milliseconds; nil: never.
+    public let expiresAt: Int64?
+    /// `jti` of the token, `iss`, and `iat` in milliseconds by the wall clock: by these a token is
+    /// taken back.
+    public let id: String?
+    public let issuer: String?
+    public let issuedAt: Int64?
+    /// A mark of the key that signed the token; nil: no key that is known did.
+    public let signer: UInt64?
+    /// What the user is called.
+    public let name: PersonName?
+    /// The trace of requests that name none.
+    public let trace: TraceParent?
+
+    public init(
+        expiresAt: Int64? = nil, id: String? = nil, issuer: String? = nil,
+        issuedAt: Int64? = nil, signer: UInt64? = nil, name: PersonName? = nil,
+        trace: TraceParent? = nil
+    ) {
+        self.expiresAt = expiresAt
+        self.id = id
+        self.issuer = issuer
+        self.issuedAt = issuedAt
+        self.signer = signer
+        self.name = name
+        self.trace = trace
+    }
+
+    public static func == (left: SignedToken, right: SignedToken) -> Bool {
+        left.expiresAt == right.expiresAt && left.id == right.id
+            && left.issuer == right.issuer && left.issuedAt == right.issuedAt
+            && left.signer == right.signer && left.name == right.name
+            && left.trace == right.trace
+    }
+}
+
 /// The user and device for which somebody may ask, and who that is. An object, because a line hands
 /// it on with each of its requests.
 public final class AdmittedAddress: Sendable {
     public let identity: Identity
     public let address: Address
-    /// The trace that a request names, or its token.
-    public let trace: TraceParent?
+    /// The trace that a request names itself.
+    private let ownTrace: Boxed<TraceParent>?
 
     /// `identity` asks in the name of `address`.
     public init(_ identity: Identity, for address: Address, trace: TraceParent? = nil) {
-        self.trace = trace ?? identity.trace
         self.identity = identity
         self.address = address
+        ownTrace = trace.map(Boxed.init)
     }
+
+    /// The trace that a request names, or its token.
+    public var trace: TraceParent? { ownTrace?.value ?? identity.token?.trace }
 }

@@ -20,15 +20,17 @@ extension ClientDesk {
         }
         guard let endpoint = line.endpoint else { return }
         let sent = endpoint.sentBytes
-        line.unsentSignals.sent(sent)
-        line.unsentSignals.note(
-            from: sender, bytes: bytes, end: sent + UInt64(endpoint.unsentBytes))
+        let unsent = line.unsentSignals ?? UnsentSignals()
+        line.unsentSignals = unsent
+        unsent.sent(sent)
+        unsent.note(from: sender, bytes: bytes, end: sent + UInt64(endpoint.unsentBytes))
         if mayCrowd(line) { crowded.insert(user) }
     }
 
     /// Whether one more signal of somebody could be too much for the line.
     private func mayCrowd(_ line: Line) -> Bool {
-        let (unsent, most) = (line.unsentSignals.all, exchange.signalsHeld)
+        guard let unsent = line.unsentSignals?.all else { return false }
+        let most = exchange.signalsHeld
         return unsent.count >= most.count
             || unsent.bytes + limits.wire.signalBytes > most.bytes
     }
@@ -61,13 +63,15 @@ extension ClientDesk {
         let most = exchange.signalsHeld
         var (isFull, mayBeFull) = (false, false)
         for address in exchange.devices(of: user) {
-            guard let line = sessions[address]?.line, let endpoint = line.endpoint else { continue }
+            guard let line = sessions[address]?.line, let endpoint = line.endpoint,
+                let unsent = line.unsentSignals
+            else { continue }
             // Most devices take at once what would leave at the end of this turn.
             endpoint.sendNow()
-            line.unsentSignals.sent(endpoint.sentBytes)
+            unsent.sent(endpoint.sentBytes)
             guard mayCrowd(line) else { continue }
             mayBeFull = true
-            let share = line.unsentSignals.share(of: sender)
+            let share = unsent.share(of: sender)
             if share.count >= most.count || share.bytes + bytes > most.bytes { isFull = true }
         }
         if !mayBeFull { crowded.remove(user) }

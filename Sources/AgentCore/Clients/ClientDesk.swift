@@ -136,7 +136,7 @@ public final class ClientDesk {
         let address = Address(identity.user, hello.device)
         line.asker = AdmittedAddress(identity, for: address)
         // Without keys nobody signs what a client says of itself.
-        if let name = identity.signer == nil ? hello.name : identity.name {
+        if let name = identity.token?.signer == nil ? hello.name : identity.token?.name {
             exchange.learn(name, of: identity.user)
         }
         handle(.admitted, of: line)

@@ -20,8 +20,8 @@ public final class Line {
     public var isIdentified: Bool { asker != nil }
     /// The session that speaks over this line.
     public internal(set) var session: LiveSession?
-    /// What others said to its user at will, and it was not sent yet.
-    var unsentSignals = UnsentSignals()
+    /// What others said to its user at will, and it was not sent yet; nil: nothing ever was.
+    var unsentSignals: UnsentSignals?
 
     /// A line whose first message is due from `now`; `begins` tells where it leads.
     public init(at now: Moment, limits: SessionLimits) {

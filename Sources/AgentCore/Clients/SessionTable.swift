@@ -2,6 +2,7 @@
 
 import CallModel
 import CallWire
+import Collections
 
 /// A device's session with the line that speaks for it at the moment.
 public final class LiveSession {
@@ -44,7 +45,11 @@ extension LiveSession {
 
 /// The sessions of devices that are connected or may come back.
 public struct SessionTable {
-    private var sessions: [Address: LiveSession] = [:] { didSet { recent = nil } }
+    private var slab = Slab<LiveSession>()
+    /// The places in the slab by their addresses: a dictionary would keep each address twice.
+    private var places = HashIndex()
+    /// The seed is secret, so that nobody can choose devices whose hashes collide.
+    private let seed = UInt64.random(in: .min ... .max)
     /// The session that was asked for last: mostly it is told the next thing too.
     private var recent: LiveSession?
     /// Those without a line, in the order in which they expire.
@@ -63,18 +68,41 @@ public struct SessionTable {
     public init() {}
 
     /// How many devices are connected or may come back.
-    public var count: Int { sessions.count }
+    public var count: Int { slab.count }
 
     /// Whether one of them has yet to come back.
     public var hasDetached: Bool { !detached.isEmpty }
 
     /// The session of a device; nil: it has none.
-    public subscript(address: Address) -> LiveSession? { sessions[address] }
+    public subscript(address: Address) -> LiveSession? {
+        place(of: address, hash(of: address)).flatMap { slab[$0] }
+    }
+
+    private func hash(of address: Address) -> UInt32 {
+        let hash = seed.mixed(with: address.user.text).mixed(with: address.device.text)
+        return UInt32(truncatingIfNeeded: hash)
+    }
+
+    private func place(of address: Address, _ hash: UInt32) -> Int32? {
+        places.find(hash) { slab[$0]?.address == address }
+    }
+
+    private mutating func add(_ live: LiveSession) {
+        places.insert(hash(of: live.address), slab.insert(live))
+    }
+
+    private mutating func remove(_ address: Address) -> LiveSession? {
+        let hash = hash(of: address)
+        guard let place = place(of: address, hash) else { return nil }
+        recent = nil
+        places.remove(hash, place)
+        return slab.remove(at: place)
+    }
 
     /// The same, for whoever asks for one device many times.
     public mutating func recent(_ address: Address) -> LiveSession? {
         if let recent, recent.address == address { return recent }
-        guard let live = sessions[address] else { return nil }
+        guard let live = self[address] else { return nil }
         recent = live
         return live
     }
@@ -85,7 +113,7 @@ public struct SessionTable {
         _ address: Address, over line: Line, _ resume: Hello.Resume?, newID: SessionID,
         at now: Moment
     ) -> Opening {
-        guard let known = sessions[address] else {
+        guard let known = self[address] else {
             return begin(address, ClientSession(id: newID), over: line, at: now)
         }
         let replaced = known.line
@@ -101,7 +129,7 @@ public struct SessionTable {
     public mutating func keep(
         _ kept: Hello.Resume, of address: Address, over line: Line, at now: Moment
     ) -> Opening? {
-        guard sessions[address] == nil, let id = kept.session else { return nil }
+        guard self[address] == nil, let id = kept.session else { return nil }
         return begin(address, ClientSession(id: id, after: kept.seq), over: line, at: now)
     }
 
@@ -110,7 +138,7 @@ public struct SessionTable {
     ) -> Opening {
         let live = LiveSession(address, session, at: now)
         live.line = line
-        sessions[address] = live
+        add(live)
         return Opening(live: live, isResumed: false, replaced: nil)
     }
 
@@ -123,7 +151,7 @@ public struct SessionTable {
         live.line = nil
         live.session.detach(at: now, limits: limits)
         guard case .detached(let until) = live.session.state else {
-            sessions[live.address] = nil
+            _ = remove(live.address)
             return false
         }
         detached.append((live.address, live.session.id, until))
@@ -134,7 +162,7 @@ public struct SessionTable {
     ///
     /// - Returns: what spoke for it.
     public mutating func end(_ address: Address) -> Line? {
-        guard let live = sessions.removeValue(forKey: address) else { return nil }
+        guard let live = remove(address) else { return nil }
         live.session.logOut()
         return live.line.take()
     }
@@ -143,7 +171,7 @@ public struct SessionTable {
     ///
     /// - Returns: what spoke for them.
     public mutating func removeAll() -> [Line] {
-        let lines = sessions.values.compactMap(\.line)
+        let lines = slab.values.compactMap(\.line)
         self = SessionTable()
         return lines
     }
@@ -156,10 +184,10 @@ public struct SessionTable {
         guard count > 0 else { return [] }
         var gone: [Address] = []
         for (address, id, _) in detached.prefix(count) {
-            guard let live = sessions[address], live.session.id == id,
+            guard let live = self[address], live.session.id == id,
                 live.session.expire(at: now)
             else { continue }
-            sessions[address] = nil
+            _ = remove(address)
             gone.append(address)
         }
         detached.removeFirst(count)

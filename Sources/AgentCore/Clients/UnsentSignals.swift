@@ -4,7 +4,7 @@ import Collections
 import CallModel
 
 /// What one connection has in its buffer of what others say to its user at will: signals, items.
-public struct UnsentSignals {
+public final class UnsentSignals {
     /// What is unsent of one sender.
     public struct Share: Equatable {
         public var count = 0
@@ -35,14 +35,14 @@ public struct UnsentSignals {
     /// - Parameters:
     ///   - bytes: its size.
     ///   - end: how many bytes the connection will have sent in all when it has sent it.
-    public mutating func note(from sender: UserID, bytes: Int, end: UInt64) {
+    public func note(from sender: UserID, bytes: Int, end: UInt64) {
         signals.append(Signal(sender: sender, bytes: bytes, end: end))
         all.count += 1
         all.bytes += bytes
     }
 
     /// The connection has sent so many bytes in all.
-    public mutating func sent(_ count: UInt64) {
+    public func sent(_ count: UInt64) {
         while let oldest = signals.first, oldest.end <= count {
             _ = signals.removeFirst()
             all.count -= 1

@@ -25,10 +25,10 @@ public struct PeopleJournal {
     /// A device came or went.
     public struct Connection: Sendable {
         public let at: Moment
-        public let address: Address
-        public let isThere: Bool
+        public let device: DeviceID
         /// Why it went, such as `revoked`; nil: it did by itself.
         public let why: String?
+        public let isThere: Bool
     }
 
     // Whoever floods the server pushes out his own entries only.
@@ -46,7 +46,7 @@ public struct PeopleJournal {
     }
 
     mutating func connection(of address: Address, isThere: Bool, _ why: String?, at now: Moment) {
-        let entry = Connection(at: now, address: address, isThere: isThere, why: why)
+        let entry = Connection(at: now, device: address.device, why: why, isThere: isThere)
         connections.append(entry, of: address.user)
     }
 

@@ -90,22 +90,23 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     private var frames: FrameDecoder
     /// Bytes that arrived while the link was held.
     private var behind: [UInt8] = []
-    private var isConsuming = false
+    // Small members stand together: there are many links.
+    private let bounds: LinkBounds
     /// How many more messages are read in this turn.
     private var allowance: Int32
-    private let bounds: LinkBounds
+    private var isConsuming = false
+    private(set) var isResting = false
+    /// Whether the gateway watches it because much is unsent.
+    var isWatched = false
     /// Weight of the requests under way over WebSocket.
     private var load = 0
     private var unsentBefore = 0
-    private(set) var isResting = false
     /// The message under way, once it was seen to be incomplete.
     private var unfinished: Unfinished?
     /// The client's session, once messages are exchanged.
     let line: Line
     /// How the client names itself (`User-Agent`), shortened; nil: it does not.
     var agent: String?
-    /// Whether the gateway watches it because much is unsent.
-    var isWatched = false
     /// What a client without a session had not read at the last look.
     var unreadBytes = 0
     /// Bytes that were sent to it in all when everything is sent that its hello brought.
@@ -505,24 +506,29 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
 
 /// How much work and memory one link may have.
 struct LinkBounds {
-    /// Bytes that the peer has not read.
-    let unsent: Int
-    /// Bytes of answers over HTTP that the peer has not read; more of them wait.
-    let answers: Int
-    /// Weight of its requests under way.
-    let load: Int
+    // Four bytes each: every link carries them.
+    private let unsentBytes: Int32
+    private let answerBytes: Int32
+    private let weight: Int32
     /// Messages or requests of one turn.
     let messages: Int32
+
+    /// Bytes that the peer has not read.
+    var unsent: Int { Int(unsentBytes) }
+    /// Bytes of answers over HTTP that the peer has not read; more of them wait.
+    var answers: Int { Int(answerBytes) }
+    /// Weight of its requests under way.
+    var load: Int { Int(weight) }
     /// Bytes that wait while the link is held.
-    let behind = 65_536
+    var behind: Int { 65_536 }
 
     /// Bytes of a body that are copied for the socket at once.
     var piece: Int { answers }
 
     init(_ limits: ServerLimits) {
-        unsent = limits.unsentBytes
-        answers = min(limits.unsentBytes, limits.unsentAnswerBytes)
-        load = limits.requestsUnderWay
+        unsentBytes = Int32(clamping: limits.unsentBytes)
+        answerBytes = Int32(clamping: min(limits.unsentBytes, limits.unsentAnswerBytes))
+        weight = Int32(clamping: limits.requestsUnderWay)
         messages = Int32(clamping: limits.messagesPerTurn)
     }
 }

@@ -60,7 +60,7 @@ extension Gateway {
         if link.line.isLate(at: now) {
             return desk.handle(.deadlineReached, of: link.line)
         }
-        if let end = link.line.identity?.expiresAt, wall >= end + limits.tokenLeeway {
+        if let end = link.line.identity?.token?.expiresAt, wall >= end + limits.tokenLeeway {
             return dismiss(link, .expired, "the token has run out")
         }
         if link.isMessageOverdue(at: now, limits: limits) {

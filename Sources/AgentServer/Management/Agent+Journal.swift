@@ -124,7 +124,7 @@ extension PeopleJournal.Connection {
     /// `at`, `device`, `state`, `why`.
     fileprivate var json: JSONValue {
         [
-            "at": .integer(at.milliseconds), "device": .string(address.device.text),
+            "at": .integer(at.milliseconds), "device": .string(device.text),
             "state": .string(isThere ? "connected" : "disconnected"),
             "why": why.map { .string($0) } ?? .null,
         ]

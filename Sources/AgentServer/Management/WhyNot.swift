@@ -73,7 +73,7 @@ struct WhyNot {
     /// Nobody could be told.
     private static func absence(of facts: Facts, at moment: Moment) -> (Verdict, String) {
         if let sent = sentAway(facts.connections.filter { $0.at <= moment }) {
-            let device = sent.address.device
+            let device = sent.device
             return (.revoked, "its device \(device) was sent away: its token was revoked")
         }
         let pushes = facts.isRegistered ? "a registration that got no push" : "no registration"

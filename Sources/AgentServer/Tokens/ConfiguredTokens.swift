@@ -83,8 +83,6 @@ struct ConfiguredTokens: TokenChecker {
         }
         var identity = Identity(user: user)
         identity.namesUser = claims.user != nil
-        identity.name = claims.name.flatMap { PersonName(checking: $0) }
-        identity.trace = claims.trace.flatMap { TraceParent($0) }
         if let device = claims.device {
             guard let device = DeviceID(checking: device) else {
                 throw Refusal(.unauthenticated, "dev is not a device")
@@ -93,18 +91,18 @@ struct ConfiguredTokens: TokenChecker {
         }
         identity.capabilities = claims.capabilities
         identity.kind = claims.isServer ? .server : .user
-        identity.expiresAt = claims.expiresAt
-        identity.tokenID = claims.tokenID
-        identity.issuer = claims.issuer
-        identity.issuedAt = claims.issuedAt
-        identity.signer = marks[claims.signer]
+        identity.token = SignedToken(
+            expiresAt: claims.expiresAt, id: claims.tokenID, issuer: claims.issuer,
+            issuedAt: claims.issuedAt, signer: marks[claims.signer],
+            name: claims.name.flatMap { PersonName(checking: $0) },
+            trace: claims.trace.flatMap { TraceParent($0) })
         return identity
     }
 
     func hasSigned(_ token: String) -> Bool { verifier.hasSigned(token) }
 
     func stillTrusts(_ identity: Identity) -> Bool {
-        identity.signer.map { marks.contains($0) } ?? false
+        identity.token?.signer.map { marks.contains($0) } ?? false
     }
 
     private static func mark(of key: Configuration.Key) -> UInt64 {

@@ -66,5 +66,5 @@ public struct DevelopmentTokens: TokenChecker {
         return identity
     }
 
-    public func stillTrusts(_ identity: Identity) -> Bool { identity.signer == nil }
+    public func stillTrusts(_ identity: Identity) -> Bool { identity.token?.signer == nil }
 }

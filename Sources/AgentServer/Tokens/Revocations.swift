@@ -29,9 +29,9 @@ struct Revocations: Sendable, Equatable {
 
     /// Whether a token is revoked for `device`.
     func cover(_ identity: Identity, on device: DeviceID) -> Bool {
-        if let id = identity.tokenID {
+        if let id = identity.token?.id {
             if listed.contains(id) || moments[.token(id, issuer: nil)] != nil { return true }
-            if let issuer = identity.issuer, moments[.token(id, issuer: issuer)] != nil {
+            if let issuer = identity.token?.issuer, moments[.token(id, issuer: issuer)] != nil {
                 return true
             }
         }
@@ -42,7 +42,7 @@ struct Revocations: Sendable, Equatable {
     /// A token without the time of its issue may be an old one.
     private func cover(_ identity: Identity, _ revocation: Revocation) -> Bool {
         guard let moment = moments[revocation] else { return false }
-        return identity.issuedAt.map { $0 <= moment } ?? true
+        return identity.token?.issuedAt.map { $0 <= moment } ?? true
     }
 }
 

@@ -148,7 +148,7 @@ import Testing
         bob.pauseReading()
         _ = try flood(rig, mallory, call, String(repeating: "x", count: 16_000))
         let link = rig.gateway.links.first { $0.line.session?.address.user.text == "bob" }
-        link?.line.unsentSignals = UnsentSignals()
+        link?.line.unsentSignals = nil
         for id in 1...64 {
             mallory.say(signal(call, Int64(5_000 + id), "x", to: "bob"))
         }

@@ -208,7 +208,7 @@ final class OwnerLinks {
     private func look(after client: RemoteClient, at now: Moment, _ wall: Int64) {
         if client.line.isLate(at: now) {
             gateway.desk.handle(.deadlineReached, of: client.line)
-        } else if let end = client.line.identity?.expiresAt,
+        } else if let end = client.line.identity?.token?.expiresAt,
             wall >= end + gateway.limits.tokenLeeway
         {
             client.close(.expired, "the token has run out")
