@@ -94,7 +94,11 @@ bool callua_is_broken(const callua_vm *vm) { return vm->broken; }
 
 size_t callua_collect(callua_vm *vm) {
     if (vm->broken) return vm->used;
+    uint64_t begin = cl_processor_time();
     lua_gc(vm->main, LUA_GCCOLLECT);
+    vm->collect_time = cl_processor_time() - begin;
     vm->used_before = vm->used;
     return vm->used;
 }
+
+uint64_t callua_collect_time(const callua_vm *vm) { return vm->collect_time; }

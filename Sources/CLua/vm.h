@@ -97,6 +97,8 @@ struct callua_vm {
     bool stood_back;
     // What was in use after all garbage was collected, or when runs first left it for later.
     size_t used_before;
+    // Processor time of that collection, in nanoseconds.
+    uint64_t collect_time;
     // Steps since the last look.
     uint64_t charged;
     // 0, or the failure that ends this run.

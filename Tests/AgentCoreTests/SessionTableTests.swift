@@ -9,7 +9,7 @@ import Testing
     private let phone = Address(UserID("ann"), DeviceID("phone"))
     private let limits = SessionLimits()
     private let now = Moment(1_000)
-    private var table = SessionTable()
+    private var table = SessionTable(seed: 1)
 
     /// A line that leads nowhere.
     private func line() -> Line { Line(at: now, limits: limits) }

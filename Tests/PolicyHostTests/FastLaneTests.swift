@@ -186,15 +186,43 @@ import Testing
         #expect(rig.invite() == Self.busy)
     }
 
+    private static let wasteful = """
+        on.invite(function(call)
+          local t = {} for i = 1, 100 do t[i] = { i } end
+          return reject "busy"
+        end)
+        """
+
+    @Test func garbageIsCollectedInTheLaneWhereThatIsQuick() throws {
+        let rig = try rig(Self.wasteful) { $0.laneTime = 10_000 }
+        for _ in 0..<200 {
+            _ = try #require(askInLane(rig))
+            rig.host.collectInLane(until: .max)
+            #expect(!rig.host.hasLeftInLane)
+        }
+        #expect(rig.memory < 256 << 10)
+    }
+
+    @Test func whatIsSlowToCollectIsLeftToTheHostsThread() throws {
+        let rig = try rig(Self.wasteful) { $0.laneTime = 10_000 }
+        for _ in 0..<20 { _ = try #require(askInLane(rig)) }
+        let (plugin, before) = (rig.host.generation.plugins[0], rig.memory)
+        var limits = plugin.setting.limits
+        // Nothing is collected within half of ten microseconds.
+        limits.laneTime = 10
+        plugin.keep(to: limits)
+        rig.host.collectInLane(until: .max)
+        #expect(rig.memory == before)
+        limits.laneTime = 10_000
+        plugin.keep(to: limits)
+        rig.host.collectInLane(until: rig.host.spent)
+        #expect(rig.memory == before, "the lane's time is over")
+        rig.host.collectInLane(until: .max)
+        #expect(rig.memory < before / 2)
+    }
+
     @Test func garbageOfTheLaneIsCollectedBehindIt() throws {
-        let rig = try rig(
-            """
-            on.invite(function(call)
-              local t = {} for i = 1, 100 do t[i] = { i } end
-              return reject "busy"
-            end)
-            """
-        ) { $0.laneTime = 10_000 }
+        let rig = try rig(Self.wasteful) { $0.laneTime = 10_000 }
         var taken = 0
         while !rig.host.hasLeftInLane, taken < 1_000 {
             _ = try #require(askInLane(rig))

@@ -20,8 +20,8 @@ extension ClientDesk {
         if let refusal = obstacle(to: operation, key, of: asker) { throw refusal }
         guard exchange.isReady else { throw .notReady }
         // A name is stored, so only with a request that counts for a rate.
-        if case .exchange = requester, let name = asker.identity.token?.name, !asker.identity.isServer,
-            !isRepetition(operation, key, by: asker.address.user)
+        if case .exchange = requester, let name = asker.identity.token?.name,
+            !asker.identity.isServer, !isRepetition(operation, key, by: asker.address.user)
         {
             exchange.learn(name, of: asker.identity.user)
         }

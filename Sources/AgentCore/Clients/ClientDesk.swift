@@ -35,7 +35,7 @@ public final class ClientDesk {
     public var invitationWait: (Int, UserID, Moment) -> Milliseconds? = { _, _, _ in nil }
 
     /// Sessions of the devices.
-    public internal(set) var sessions = SessionTable()
+    public internal(set) var sessions: SessionTable
     /// Requests under way.
     public internal(set) var requests = RequestRegistry()
     /// Users with a device to which so many signals are unsent that one sender may be too many.
@@ -65,6 +65,7 @@ public final class ClientDesk {
     ) {
         self.exchange = exchange
         self.limits = limits
+        sessions = SessionTable(seed: exchange.seed)
         self.server = server
         self.dice = dice
         decoder = WireDecoder(limits: limits.wire, modes: modes)

@@ -49,7 +49,7 @@ public struct SessionTable {
     /// The places in the slab by their addresses: a dictionary would keep each address twice.
     private var places = HashIndex()
     /// The seed is secret, so that nobody can choose devices whose hashes collide.
-    private let seed = UInt64.random(in: .min ... .max)
+    private let seed: UInt64
     /// The session that was asked for last: mostly it is told the next thing too.
     private var recent: LiveSession?
     /// Those without a line, in the order in which they expire.
@@ -65,7 +65,7 @@ public struct SessionTable {
     }
 
     /// No device has a session.
-    public init() {}
+    public init(seed: UInt64) { self.seed = seed }
 
     /// How many devices are connected or may come back.
     public var count: Int { slab.count }
@@ -172,7 +172,7 @@ public struct SessionTable {
     /// - Returns: what spoke for them.
     public mutating func removeAll() -> [Line] {
         let lines = slab.values.compactMap(\.line)
-        self = SessionTable()
+        self = SessionTable(seed: seed)
         return lines
     }
 

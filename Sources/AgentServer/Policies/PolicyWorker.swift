@@ -302,6 +302,7 @@ final class PolicyWorker {
             let effects = host.handleInLane(input, at: time.now)
             self.carryOut(effects, carryOut)
         }
+        host.collectInLane(until: end)
         return taken
     }
 

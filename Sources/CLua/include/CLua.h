@@ -237,6 +237,8 @@ bool callua_replace_state(callua_vm *vm, callua_bytes bytes);
 size_t callua_memory(const callua_vm *vm);
 /// Collects all garbage; returns the bytes in use after it.
 size_t callua_collect(callua_vm *vm);
+/// How long the last `callua_collect` took, in nanoseconds of processor time; 0: there was none.
+uint64_t callua_collect_time(const callua_vm *vm);
 /// Whether a run had to be left in the middle: then only `callua_free` is allowed.
 bool callua_is_broken(const callua_vm *vm);
 /// Whether this thread can end runs that hooks cannot end.

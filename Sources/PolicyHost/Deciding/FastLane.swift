@@ -12,7 +12,10 @@ struct LanePass {
     private static let leastRuns = 20
     /// To collect the garbage of a Lua state that uses more bytes takes too long.
     private static let memoryMax = 2 << 20
-    /// Garbage that may gather before the plugin's own thread collects it.
+    /// Garbage that may gather before it is collected in the lane, and before the host's own thread
+    /// does: in the lane sooner, because little memory that is used again and again stays near the
+    /// processor, and what is asked while the thread collects has to wait for it.
+    private static let garbageMin = 64 << 10
     private static let garbageMax = 256 << 10
     /// How long an overrun takes the plugin out, and at most.
     private static let pauseMin: Milliseconds = 60_000
@@ -50,10 +53,18 @@ struct LanePass {
         return callua_memory(vm) <= Self.memoryMax
     }
 
-    /// Whether it is time to collect what gathered in the lane, as Lua does when its memory has
-    /// doubled. Outside of it Lua collects by itself, in small steps.
+    /// Whether it is time for the host's own thread to collect what gathered in the lane, as Lua
+    /// does when its memory has doubled. Outside of it Lua collects by itself, in small steps.
     fileprivate func hasMuchGarbage(_ vm: OpaquePointer?) -> Bool {
         isInside && callua_garbage(vm) > max(Self.garbageMax, callua_memory(vm) / 2)
+    }
+
+    /// Whether it is time to do so in the lane: the last time was as quick as most runs must be.
+    fileprivate func collectsQuickly(_ vm: OpaquePointer?, _ limits: PluginLimits) -> Bool {
+        guard isInside, callua_garbage(vm) > max(Self.garbageMin, callua_memory(vm) / 2) else {
+            return false
+        }
+        return 1...UInt64(limits.laneTime) * 500 ~= callua_collect_time(vm)
     }
 }
 
@@ -99,6 +110,21 @@ extension PolicyHost {
         isInLane = true
         defer { isInLane = false }
         return handle(input, at: now)
+    }
+
+    /// Collects in the lane what can be collected quickly, until `spent` has reached `end`.
+    public func collectInLane(until end: UInt64) {
+        collectInLane(generation, until: end)
+        if let canary { collectInLane(canary.generation, until: end) }
+    }
+
+    private func collectInLane(_ generation: Generation, until end: UInt64) {
+        for plugin in generation.plugins {
+            guard plugin.lane.collectsQuickly(plugin.vm, plugin.setting.limits) else { continue }
+            guard spent < end else { return }
+            _ = callua_collect(plugin.vm)
+            spent += callua_collect_time(plugin.vm)
+        }
     }
 
     /// Whether something waits for `afterLane`.
