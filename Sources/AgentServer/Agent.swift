@@ -341,10 +341,9 @@ public final class Agent {
             throw .system(error)
         }
         if options.store.faults != nil { log.warn("the store will fail as planned") }
-        if exchange.wallGap > CoreClock.gapMax {
+        if abs(exchange.wallGap) > CoreClock.gapMax {
             log.warn(
-                "the wall clock is ahead of the calls' clock",
-                ("by_ms", "\(exchange.wallGap)"))
+                "the wall clock is not the calls' clock", ("ahead_ms", "\(exchange.wallGap)"))
         }
         if let reloader {
             gateway.isStarting = true

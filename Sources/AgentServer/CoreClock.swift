@@ -3,8 +3,8 @@
 import CallModel
 import EventLoop
 
-/// Reads the clock of deadlines: the wall clock at the start plus the time since, also while the
-/// machine slept. It never goes back, and drifts towards the wall clock by at most one millisecond
+/// Reads the clock of deadlines: the time at the start plus the time since, also while the machine
+/// slept. It never goes back, and drifts towards the wall clock by at most one millisecond
 /// a second.
 struct CoreClock {
     /// The difference to the wall clock that is logged, in milliseconds.
@@ -16,10 +16,11 @@ struct CoreClock {
     private var lastDrift: Int64
     private var last: Int64
 
-    /// A clock that begins at the wall clock, but not before `newest`.
-    init(notBefore newest: Moment?) {
+    /// A clock that begins at the store's clock, or else the wall clock, but not before `newest`.
+    init(notBefore newest: Moment?, store: Moment? = nil) {
         let boot = Clock.bootMilliseconds()
-        let start = max(Clock.wallMilliseconds(), newest?.milliseconds ?? 0)
+        let start = max(
+            store?.milliseconds ?? Clock.wallMilliseconds(), newest?.milliseconds ?? 0)
         base = start - boot
         lastDrift = boot
         last = start

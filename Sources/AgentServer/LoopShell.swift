@@ -50,14 +50,14 @@ extension LoopShell: Shell {
 }
 
 extension Exchange {
-    /// An exchange that `loop` drives. Its clock begins at the wall clock, but not before what is
-    /// restored, unless tests bring one of their own.
+    /// An exchange that `loop` drives. Its clock begins at the store's clock, or else the wall
+    /// clock, but not before what is restored, unless tests bring one of their own.
     convenience init(
         _ settings: Settings, restored: StoredState, seed: UInt64, limits: ServerLimits, log: Log,
         loop: EventLoop, clock: CoreClock? = nil
     ) {
-        let shell = LoopShell(
-            clock: clock ?? CoreClock(notBefore: restored.newestMoment), log: log)
+        let start = CoreClock(notBefore: restored.newestMoment, store: restored.storeClock)
+        let shell = LoopShell(clock: clock ?? start, log: log)
         self.init(settings, restored: restored, seed: seed, limits: limits, shell: shell)
         shell.attach(self, to: loop)
     }

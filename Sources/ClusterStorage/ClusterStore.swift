@@ -70,14 +70,17 @@ public final class ClusterStore: CallStore {
         return try transaction("opening") { () throws(PostgresFailure) in
             try makePartitions(at: now, fence)
             var stored = try load(fence)
-            stored.core.keys = try keys.load(
-                after: now + -limits.keyLifetime, in: space, on: link)
+            // This machine's clock may be ahead, and no key may be forgotten for that.
+            let oldest = min(now, stored.storeClock ?? now) + -limits.keyLifetime
+            stored.core.keys = try keys.load(after: oldest, in: space, on: link)
             return stored
         }
     }
 
     private static let readLast = PostgresStatement(
         "last_live", "SELECT id FROM live_call WHERE space = $1 ORDER BY id DESC LIMIT 1")
+    private static let readClock = PostgresStatement(
+        "clock", "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
     private static let readTurns = PostgresStatement(
         "last_turn", "SELECT max(at), max(job) FROM turn WHERE space = $1")
     private static let readMarks = PostgresStatement(
@@ -100,11 +103,13 @@ public final class ClusterStore: CallStore {
             link.run(question, id)
         }
         link.run(Self.begin, id)
+        link.run(Self.readClock)
         let rows = try link.finish()
         var stored = StoredState()
         stored.term = fence.term
         stored.core.lastCall = rows[1].first?.id(0)
         stored.newestMoment = rows[2].first?.optionalMoment(0)
+        stored.storeClock = rows[6].first?.optionalMoment(0)
         stored.endedCleanly = rows[3].first?.integer(0) == 1
         horizon = rows[3].first?.integer(1) ?? 0
         stored.timers = rows[4].all.map { row in

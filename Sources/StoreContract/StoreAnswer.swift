@@ -62,6 +62,9 @@ public struct StoredState: Sendable {
     public var term = Term.alone
     /// The newest moment ever committed: time never goes below it.
     public var newestMoment: Moment?
+    /// The present time by the store's own clock; nil: it has none but the machine's. Processes on
+    /// several machines begin by the same one, so that a wrong clock of theirs ends no call.
+    public var storeClock: Moment?
     /// Whether the process before this one called `close`.
     public var endedCleanly = true
     /// Pending timers, by id.

@@ -1,60 +1,18 @@
 """The wall clock jumps by hours, forth and back."""
 
-import mmap
-import struct
-
-from preload import preload
+from clock import WrongClock
 from registry import Attack
 
 ATTACK = Attack(aims_at="deadlines under a clock that is set", rules=(20,), kind="machine",
                 seconds=(1.2, 4.0))
-# The wall clock is off by what stands in a file, in seconds.
-SHIM = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/time.h>
-#include <time.h>
-
-static volatile long long *shift;
-
-__attribute__((constructor)) static void begin(void) {
-  int file = open(getenv("CLOCK_SHIFT"), O_RDONLY);
-  if (file >= 0) shift = mmap(0, 8, PROT_READ, MAP_SHARED, file, 0);
-}
-
-int clock_gettime(clockid_t clock, struct timespec *now) {
-  static int (*real)(clockid_t, struct timespec *);
-  if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
-  int failed = real(clock, now);
-  if (!failed && shift && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
-    now->tv_sec += *shift;
-  return failed;
-}
-
-int gettimeofday(struct timeval *now, void *zone) {
-  struct timespec exact;
-  (void)zone;
-  clock_gettime(CLOCK_REALTIME, &exact);
-  now->tv_sec = exact.tv_sec;
-  now->tv_usec = exact.tv_nsec / 1000;
-  return 0;
-}
-"""
 
 
 def dress(scene):
-    path = scene.folder / "shift"
-    path.write_bytes(struct.pack("q", 0))
-    scene.agent.environment["CLOCK_SHIFT"] = str(path)
-    preload(scene, SHIM)
+    scene.clock = WrongClock(scene.agent)
 
 
 def fault(scene):
-    with open(scene.folder / "shift", "r+b") as file, mmap.mmap(file.fileno(), 8) as shift:
-        for seconds in (1_200, -1_200, 7, -7, 0):
-            shift[:] = struct.pack("q", seconds)
-            scene.rest(scene.seconds / 6)
-        shift[:] = struct.pack("q", 0)
+    for seconds in (1_200, -1_200, 7, -7, 0):
+        scene.clock.set(seconds)
+        scene.rest(scene.seconds / 6)
+    scene.clock.set(0)

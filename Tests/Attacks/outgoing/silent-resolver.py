@@ -39,7 +39,7 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
 
 
 def dress(scene):
-    preload(scene, SHIM)
+    preload(scene.agent, SHIM)
 
 
 def attack(scene):
