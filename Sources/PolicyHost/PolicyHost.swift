@@ -7,7 +7,8 @@ import JSON
 import Lua
 
 /// Runs plugins. A value of time goes in with every input; effects come out; nothing is waited for
-/// and no clock is read but to bound scripts. It belongs to one thread.
+/// and no clock is read but to bound scripts. It has a thread of its own; the fast lane uses it on
+/// the loop's, and only while its own one sleeps.
 public final class PolicyHost {
     /// The generation that answers from now on.
     public internal(set) var generation: Generation

@@ -1,5 +1,7 @@
 // Which target may see which: the table of the architecture.
 
+import Foundation
+
 /// What each target may name directly. It may also import whatever those may, but for the C shims.
 private let table: [String: Set<String>] = [
     "CallModel": [],
@@ -53,7 +55,7 @@ private let scripts: Set<String> = ["CallClientJS"]
 /// all.
 let pureTargets: Set<String> = [
     "CallModel", "Collections", "CallCore", "JSON", "WebProtocols", "CallWire", "AgentCore",
-    "StoreContract", "LuaSource", "CallClientCore",
+    "StoreContract", "ClusterCore", "LuaSource", "CallClientCore",
 ]
 
 /// What the toolchain offers and the outer rings may use.
@@ -102,7 +104,49 @@ let importRules: [Rule] = [
         else { return [] }
         return [Finding(file, nil, "\(target) is not in the architecture's table")]
     },
+    Rule(
+        "the page Architecture names every target and thread",
+        planted: [
+            Checkout([
+                SourceFile(architecturePage, "`CallCore`"), SourceFile("Sources/Lua/a.swift", ""),
+            ]),
+            Checkout([
+                SourceFile(architecturePage, "`Storage`\n\n| store | writes |"),
+                SourceFile("Sources/Storage/a.swift", "try WorkerThread(name: \"own files\") {}"),
+            ]),
+        ],
+        clean: [
+            Checkout([
+                SourceFile(architecturePage, "CUV `Storage`\n\n| log, own files | writes |"),
+                SourceFile("Sources/Storage/a.swift", "try WorkerThread(name: \"own files\") {}"),
+                SourceFile("Sources/CUV/a.c", ""),
+            ])
+        ],
+        checkout: { checkout in
+            guard let page = checkout.files.first(where: { $0.path == architecturePage }) else {
+                return []
+            }
+            let words = Set(page.text.split { !$0.isLetter && !$0.isNumber })
+            let targets = Set(checkout.files(in: .swift, .c).compactMap(\.target))
+            let missing = targets.filter { !words.contains($0[...]) }
+            let threads = namesOfThreads(in: page)
+            let unknown = checkout.files(in: .swift).filter { $0.target != nil }.flatMap {
+                $0.text.matches(of: /WorkerThread\(name: "([^"]+)"/).map { String($0.1) }
+            }.filter { !threads.contains($0) }
+            return (missing.sorted() + unknown).map { Finding(page, nil, "nothing of '\($0)'") }
+        }),
 ]
+
+private let architecturePage = "Sources/AgentServer/AgentServer.docc/Architecture.md"
+
+/// The first cells of a page's tables, which may name several each.
+private func namesOfThreads(in page: SourceFile) -> Set<String> {
+    let cells = page.lines.filter { $0.hasPrefix("| ") }.compactMap {
+        $0.split(separator: "|").first
+    }
+    let names = cells.flatMap { $0.split(separator: ",") }
+    return Set(names.map { $0.trimmingCharacters(in: .whitespaces) })
+}
 
 private func reachable(from target: String) -> Set<String> {
     let direct = table[target] ?? []
