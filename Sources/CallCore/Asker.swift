@@ -16,7 +16,7 @@ final class Asker: Sendable {
     /// it was not, as with the key of a server (A20).
     let heardAt: Moment?
     /// Nobody, or the cause for which the handler of a plugin runs that asks (G71).
-    let begunBy: Cause
+    let handlerCause: Cause
     /// What the policies changed in the operation (F64, F65).
     let shaping: Shaping
     /// The question that a forward answers.
@@ -31,7 +31,7 @@ final class Asker: Sendable {
     ) {
         (self.id, self.user, self.device, self.plugin) = (id, user, device, plugin)
         (self.key, self.operation, self.heardAt) = (key, operation, heardAt)
-        (begunBy, self.shaping, self.answered) = (cause, shaping, answered)
+        (handlerCause, self.shaping, self.answered) = (cause, shaping, answered)
     }
 
     /// The user who makes `request`.
@@ -54,7 +54,7 @@ final class Asker: Sendable {
     convenience init(_ asker: Asker, _ operation: Operation, _ shaping: Shaping) {
         self.init(
             asker.id, asker.user, device: asker.device, plugin: asker.plugin, key: asker.key,
-            operation, heardAt: asker.heardAt, by: asker.begunBy, shaping: shaping,
+            operation, heardAt: asker.heardAt, by: asker.handlerCause, shaping: shaping,
             answered: asker.answered)
     }
 
@@ -68,7 +68,7 @@ final class Asker: Sendable {
     /// called, so what it does counts for the caller too.
     func cause(in call: Call) -> Cause {
         guard plugin != nil else { return Cause(user, caller: call.caller) }
-        return begunBy.isNobody ? Cause(call.caller) : begunBy
+        return handlerCause.isNobody ? Cause(call.caller) : handlerCause
     }
 
     var actor: Actor {

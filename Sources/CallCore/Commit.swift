@@ -53,8 +53,8 @@ struct Commit: ~Copyable {
     var notices: [Notice] = []
     /// What was decided about invitees of the first commit (H89).
     var rulings: [HeldInvitation.Ruling] = []
-    /// Whose cancel or leave this is: it is told of the end although it is out of the call (A1).
-    var cause: UserID?
+    /// Who cancels the whole call or leaves it: is told of the end all the same (A1).
+    var leaver: UserID?
     /// What cancelled invitees are told.
     var cancelText: String?
     var push: PushText?
@@ -81,7 +81,7 @@ struct Commit: ~Copyable {
     }
 
     /// The cause of what follows from it (G71).
-    var by: Cause { asker?.cause(in: call) ?? Cause(call.caller) }
+    var cause: Cause { asker?.cause(in: call) ?? Cause(call.caller) }
 
     /// The plugin that decided about the invitee at `index`; nil: it is left to its devices.
     func decider(of index: Int) -> String? {

@@ -119,12 +119,17 @@ extension Switchboard {
         return invitation
     }
 
-    /// Holds an invitation and asks about its invitees from `first` on.
-    private mutating func keep(_ invitation: consuming HeldInvitation, asking first: Int) {
+    /// Holds an invitation and asks about its invitees from `first` on. `again`: the place at which
+    /// it was held a moment ago, which its open questions name.
+    private mutating func keep(
+        _ invitation: consuming HeldInvitation, asking first: Int, again before: Int32? = nil
+    ) {
         let call = invitation.call
-        let push = invitation.asker.operation.push
+        let push = invitation.asker.operation.pushOfInvitation
         let cause = invitation.asker.cause(in: call)
         let place = insertHeld(consume invitation)
+        // A slab gives out the place that was freed last.
+        assert(before == nil || before == place, "\(call.id) is held at another place")
         for index in first..<call.participants.count
         where call.participants[index].asking == .deciding {
             ask(call, index, push: push, held: place, by: cause)
@@ -153,8 +158,7 @@ extension Switchboard {
         let known = invitation.call.participants.count
         take(answer, about: index, of: &invitation)
         guard invitation.open > 0 else { return complete(consume invitation) }
-        // A slab gives out the place that was freed last: open questions still name the right one.
-        keep(consume invitation, asking: known)
+        keep(consume invitation, asking: known, again: question.held)
     }
 
     /// A `forward` of which nothing can come is no decision: the default applies (F62).
@@ -302,7 +306,7 @@ extension Switchboard {
         commit.rulings = invitation.rulings
         // The only reference to the call: changing it must not copy it.
         _ = consume invitation
-        commit.push = asker.operation.push
+        commit.push = asker.operation.pushOfInvitation
         commit.changes.reserveCapacity(commit.call.participants.count)
         for index in commit.call.participants.indices {
             commit.changes.append(Commit.Change(index: index, from: nil, wasVisible: false))
@@ -322,8 +326,9 @@ extension Switchboard {
         for ruling in later {
             let call = calls[slot]
             let user = call.participants[ruling.index].user
+            let invitee = ParticipantKey(user: user, call: call.id)
             var question = InviteQuestion(
-                invitee: ParticipantKey(user: user, call: call.id), push: asker.operation.push)
+                invitee: invitee, push: asker.operation.pushOfInvitation)
             question.standard = standard
             if let asker = ruling.asker(in: call, answering: question) { begin(asker) }
         }

@@ -99,7 +99,7 @@ extension Switchboard {
         if !commit.call.removed.isEmpty { commit.call.removed.removeAll { $0 == user } }
         var newcomer = Participant(user, invitedBy: inviter, to: commit.call, at: now)
         newcomer.begunBy = UInt16(
-            clamping: commit.by.user.flatMap { commit.call.index(of: $0) } ?? 0)
+            clamping: commit.cause.user.flatMap { commit.call.index(of: $0) } ?? 0)
         if let host = commit.call.index(of: inviter) {
             commit.call.participants[host].policyNote = commit.asker?.plugin.map {
                 PolicyNote(plugin: $0)

@@ -116,7 +116,7 @@ extension Switchboard {
         guard !isTrial else { return }
         var commit = change(place.slot, by: asker, .call)
         // Told of the end that the leave may cause (A1).
-        commit.cause = asker.user
+        commit.leaver = asker.user
         (commit.push, commit.isFarewell) = (push, push != nil)
         commit.move(place.index, to: .left, .itself)
         commit.say(asker.text, place.index)
@@ -158,7 +158,7 @@ extension Switchboard {
     }
 
     /// A policy or the operator ends a call, whatever its mode and state.
-    mutating func finish(_ asker: Asker, _ id: CallID, code: EndDetail?) throws(Refusal) {
+    mutating func endForPolicy(_ asker: Asker, _ id: CallID, code: EndDetail?) throws(Refusal) {
         let slot = try find(id, needs: [])
         guard calls[slot].isLive else { throw .callEnded }
         var commit = change(slot, by: asker, .call)
@@ -189,7 +189,7 @@ extension Commit {
     mutating func cancelWhole(_ detail: EndDetail) {
         let reason: Participant.Reason = detail == .callerLost ? .callerLost : .whole
         cancelText = asker?.text
-        cause = call.caller
+        leaver = call.caller
         for index in call.participants.indices
         where call.participants[index].state.isPending
             || (index == 0 && call.participants[0].state.isLive)

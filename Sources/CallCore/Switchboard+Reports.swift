@@ -7,7 +7,7 @@ extension Switchboard {
     /// hear of what is not stored.
     mutating func report(_ commit: borrowing Commit) {
         guard settings.hooks.contains(.reports) else { return }
-        let (call, cause) = (commit.call, commit.by)
+        let (call, cause) = (commit.call, commit.cause)
         let last = commit.lastActor
         for notice in commit.notices { tell(call, last, .notice(notice.kind), cause: cause) }
         var timedOut: [UserID] = []
@@ -66,7 +66,7 @@ extension Switchboard {
             let participant = commit.call.participants[index]
             // The text of a forwarded invitation is for the new invitee.
             let text = participant.reason == .forwarded ? nil : commit.push
-            let job = pushJob(kind, for: participant, in: commit.call, text, by: commit.by)
+            let job = pushJob(kind, for: participant, in: commit.call, text, by: commit.cause)
             if let job { records.append(job) }
         }
     }

@@ -165,7 +165,7 @@ extension Switchboard {
             answer(asker, .call(calls[place.slot], viewer: asker.user))
         case .token: try token(asker, id)
         case .forward(let targets, let each): try forward(asker, id, to: targets, each: each)
-        case .finish(let code): try finish(asker, id, code: code)
+        case .finish(let code): try endForPolicy(asker, id, code: code)
         }
     }
 

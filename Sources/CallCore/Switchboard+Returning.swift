@@ -23,7 +23,7 @@ extension Switchboard {
         var rest: [CallID] = []
         var left = Self.notedAtOnce
         for slot in users[place].calls {
-            guard let index = calls[slot].index(of: user), mayBeNoted(slot, index) else { continue }
+            guard let index = calls[slot].index(of: user), needsNote(slot, index) else { continue }
             if left > 0 || calls[slot].participants[index].state == .joined {
                 note(slot, index)
                 left -= 1
@@ -38,7 +38,7 @@ extension Switchboard {
         scheduleNoting()
     }
 
-    private func mayBeNoted(_ slot: CallSlot, _ index: Int) -> Bool {
+    private func needsNote(_ slot: CallSlot, _ index: Int) -> Bool {
         !calls[slot].participants[index].wasConnected || calls[slot].idleAlarm != nil
             || isBack(slot, index)
     }

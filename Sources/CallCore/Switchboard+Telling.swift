@@ -186,7 +186,7 @@ extension Switchboard {
         sendSeen(commit) { board, index, receivers in
             let user = commit.call.participants[index].user
             let knows = commit.change(of: index).map { $0.wasVisible || commit.isTold($0) } ?? true
-            if commit.cause == user || (commit.call.participants[index].state.isLive && knows) {
+            if commit.leaver == user || (commit.call.participants[index].state.isLive && knows) {
                 board.addDevices(of: user, to: &receivers)
             }
         } as: { viewer, call in

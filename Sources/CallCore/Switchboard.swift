@@ -177,7 +177,7 @@ public struct Switchboard: Sendable {
     public private(set) var nextDeadline: Moment?
 
     /// Live calls.
-    public var liveCalls: [Call] { calls.live(in: 0..<calls.slab.count) }
+    public var liveCalls: [Call] { calls.live(in: 0..<calls.placeCount) }
 
     /// The live calls in some of these places that `admits`.
     public func liveCalls(in places: Range<Int>, where admits: (Call) -> Bool) -> [Call] {
@@ -185,7 +185,7 @@ public struct Switchboard: Sendable {
     }
 
     /// Places for calls and for users; some are free.
-    public var places: (calls: Int, users: Int) { (calls.slab.count, users.slab.count) }
+    public var places: (calls: Int, users: Int) { (calls.placeCount, users.slab.count) }
     /// Late requests for calls that have ended ask the store.
     public mutating func forgetEndedCalls() { calls.forget(at: Moment(.max)) }
 

@@ -43,15 +43,9 @@ public enum Operation: Sendable, Equatable {
         }
     }
 
-    /// What a push shows of it.
-    public var push: PushText? {
-        switch self {
-        case .invite(let invitation): invitation.push
-        case .call(_, .add(_, let push), _), .call(_, .cancel(_, let push), _),
-            .call(_, .transfer(_, let push), _):
-            push
-        case .call, .list, .pushRegister, .pushUnregister, .userGet, .userSet: nil
-        }
+    /// What a push shows of the call that it makes; nil: the usual, or it makes none.
+    package var pushOfInvitation: PushText? {
+        if case .invite(let invitation) = self { invitation.push } else { nil }
     }
 
     /// Whether it is `call.join`.
