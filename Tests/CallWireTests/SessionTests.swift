@@ -245,7 +245,7 @@ import Testing
 
     @Test func anIdleSessionIsSmall() {
         #expect(MemoryLayout<ClientSession>.stride <= 96)
-        #expect(MemoryLayout<ClientConnection>.stride <= 64)
+        #expect(MemoryLayout<LineMachine>.stride <= 64)
         #expect(MemoryLayout<RequestRate>.stride == 8)
     }
 

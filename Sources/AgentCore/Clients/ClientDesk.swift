@@ -102,7 +102,7 @@ public final class ClientDesk {
     ///
     /// - Parameter trace: that which a message names.
     public func handle(
-        _ input: ClientConnection.Input, of line: Line, trace: TraceParent? = nil
+        _ input: LineMachine.Input, of line: Line, trace: TraceParent? = nil
     ) {
         switch line.handle(input, at: exchange.now()) {
         case .nothing: break

@@ -9,7 +9,7 @@ public final class Line {
     /// Nil: the connection is gone, or not there yet.
     public private(set) var endpoint: (any Endpoint)?
     /// What a message means at this moment.
-    public private(set) var machine: ClientConnection
+    public private(set) var machine: LineMachine
     /// How long the peer has been silent.
     public var keepAlive: KeepAlive
     /// Who the peer is, and with which device, once its token was checked.
@@ -25,7 +25,7 @@ public final class Line {
 
     /// A line whose first message is due from `now`; `begins` tells where it leads.
     public init(at now: Moment, limits: SessionLimits) {
-        machine = ClientConnection(at: now, limits: limits)
+        machine = LineMachine(at: now, limits: limits)
         keepAlive = KeepAlive(at: now)
     }
 
@@ -34,7 +34,7 @@ public final class Line {
 
     /// Messages can be exchanged from `now` on: the first one is due.
     public func opens(at now: Moment, limits: SessionLimits) {
-        machine = ClientConnection(at: now, limits: limits)
+        machine = LineMachine(at: now, limits: limits)
     }
 
     /// Whether the first message should have been there at `now`.
@@ -44,7 +44,7 @@ public final class Line {
     }
 
     /// Something happened.
-    func handle(_ input: ClientConnection.Input, at now: Moment) -> ClientConnection.Output {
+    func handle(_ input: LineMachine.Input, at now: Moment) -> LineMachine.Output {
         machine.handle(input, at: now)
     }
 

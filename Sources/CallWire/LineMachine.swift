@@ -1,17 +1,17 @@
-// The server's side of one connection: what a message means at the moment at which it comes.
+// The server's side of one client's line: what a message means at the moment at which it comes.
 
 import CallModel
 
-/// One connection, from its opening to its end. It owns no socket and reads no clock: the shell
-/// tells it what came and does what it answers.
+/// One line, from its opening to its end. It owns no socket and reads no clock: the shell tells it
+/// what came and does what it answers.
 ///
 ///     awaiting hello ──hello──▶ checking ──admitted──▶ open ──bye──▶ closed
 ///           │                      │                     │
 ///           └──────── wrong message, bad token, time, third unparseable ──▶ closed
 ///
-/// A connection comes and goes; what outlives it is the `ClientSession`.
-public struct ClientConnection: Sendable, Equatable {
-    /// Where a connection stands.
+/// A line comes and goes with its connection; what outlives it is the `ClientSession`.
+public struct LineMachine: Sendable, Equatable {
+    /// Where a line stands.
     public enum State: Sendable, Equatable {
         /// Nothing but `hello` is understood. Then: `checking`, `closed`.
         case awaitingHello(until: Moment)
@@ -23,7 +23,7 @@ public struct ClientConnection: Sendable, Equatable {
         case closed
     }
 
-    /// Something that happened to a connection.
+    /// Something that happened to a line.
     public enum Input: Sendable, Equatable {
         // Said by the client.
 
@@ -69,7 +69,7 @@ public struct ClientConnection: Sendable, Equatable {
     private var unparseable = 0
     private let unparseableMax: Int
 
-    /// A connection that was opened at `now`.
+    /// A line that was opened at `now`.
     public init(at now: Moment, limits: SessionLimits = SessionLimits()) {
         state = .awaitingHello(until: now + limits.helloWithin)
         unparseableMax = limits.unparseableMessages
@@ -80,7 +80,7 @@ public struct ClientConnection: Sendable, Equatable {
         if case .awaitingHello(let until) = state { until } else { nil }
     }
 
-    /// The only way in which a connection changes.
+    /// The only way in which a line changes.
     public mutating func handle(_ input: Input, at now: Moment) -> Output {
         let output = output(for: input, at: now)
         switch output {

@@ -1,20 +1,20 @@
-// One connection, message by message.
+// One line, message by message.
 
 import CallModel
 import Testing
 
 @testable import CallWire
 
-@Suite struct ConnectionTests {
+@Suite struct LineMachineTests {
     private let hello = Hello(token: "dev:bob", device: "phone")
     private let id = MessageID.integer(1)
     private let start = Moment(1_000)
 
-    private func opened() -> ClientConnection {
-        var connection = ClientConnection(at: start)
-        _ = connection.handle(.message(.hello(id, hello)), at: start)
-        _ = connection.handle(.admitted, at: start)
-        return connection
+    private func opened() -> LineMachine {
+        var line = LineMachine(at: start)
+        _ = line.handle(.message(.hello(id, hello)), at: start)
+        _ = line.handle(.admitted, at: start)
+        return line
     }
 
     private static func bad(
@@ -26,33 +26,33 @@ import Testing
     }
 
     @Test func helloIsCheckedThenTheConnectionIsOpen() {
-        var connection = ClientConnection(at: start)
-        #expect(connection.state == .awaitingHello(until: Moment(6_000)))
-        #expect(connection.nextDeadline == Moment(6_000))
-        #expect(connection.handle(.message(.hello(id, hello)), at: start) == .check(id, hello))
-        #expect(connection.state == .checking(id))
-        #expect(connection.nextDeadline == nil)
-        #expect(connection.handle(.admitted, at: start) == .nothing)
-        #expect(connection.state == .open)
+        var line = LineMachine(at: start)
+        #expect(line.state == .awaitingHello(until: Moment(6_000)))
+        #expect(line.nextDeadline == Moment(6_000))
+        #expect(line.handle(.message(.hello(id, hello)), at: start) == .check(id, hello))
+        #expect(line.state == .checking(id))
+        #expect(line.nextDeadline == nil)
+        #expect(line.handle(.admitted, at: start) == .nothing)
+        #expect(line.state == .open)
     }
 
     @Test func aBadTokenGetsItsErrorThenTheClose() {
-        var connection = ClientConnection(at: start)
+        var line = LineMachine(at: start)
         let refusal = Refusal(.unauthenticated, "the token has expired")
-        _ = connection.handle(.message(.hello(id, hello)), at: start)
+        _ = line.handle(.message(.hello(id, hello)), at: start)
         #expect(
-            connection.handle(.refused(refusal), at: start)
+            line.handle(.refused(refusal), at: start)
                 == .refuseAndClose(id, refusal, .forbidden))
-        #expect(connection.state == .closed)
-        #expect(connection.handle(.message(.ping(nil)), at: start) == .nothing)
+        #expect(line.state == .closed)
+        #expect(line.handle(.message(.ping(nil)), at: start) == .nothing)
     }
 
     @Test func withoutHelloInTimeTheConnectionIsClosed() {
-        var connection = ClientConnection(at: start)
-        #expect(connection.handle(.deadlineReached, at: Moment(5_999)) == .nothing)
+        var line = LineMachine(at: start)
+        #expect(line.handle(.deadlineReached, at: Moment(5_999)) == .nothing)
         #expect(
-            connection.handle(.deadlineReached, at: Moment(6_000)) == .close(.protocolError))
-        #expect(connection.state == .closed)
+            line.handle(.deadlineReached, at: Moment(6_000)) == .close(.protocolError))
+        #expect(line.state == .closed)
         var open = opened()
         #expect(open.handle(.deadlineReached, at: Moment(6_000)) == .nothing)
     }
@@ -62,94 +62,94 @@ import Testing
         .request(.integer(1), key: nil, .list(ListQuery())),
     ])
     func anotherFirstMessageClosesTheConnection(_ message: ClientMessage) {
-        var connection = ClientConnection(at: start)
-        #expect(connection.handle(.message(message), at: start) == .close(.protocolError))
-        #expect(connection.state == .closed)
+        var line = LineMachine(at: start)
+        #expect(line.handle(.message(message), at: start) == .close(.protocolError))
+        #expect(line.state == .closed)
     }
 
     @Test func aMistakeInHelloMayBeMended() {
-        var connection = ClientConnection(at: start)
+        var line = LineMachine(at: start)
         let malformed = Self.bad(.hello)
         #expect(
-            connection.handle(.malformed(malformed), at: start)
+            line.handle(.malformed(malformed), at: start)
                 == .reply(.integer(2), .refused(malformed.refusal)))
-        #expect(connection.handle(.message(.hello(id, hello)), at: start) == .check(id, hello))
+        #expect(line.handle(.message(.hello(id, hello)), at: start) == .check(id, hello))
     }
 
     @Test(arguments: [OperationName.list, nil])
     func aMistakeInAnotherFirstMessageClosesTheConnection(_ operation: OperationName?) {
-        var connection = ClientConnection(at: start)
-        let output = connection.handle(.malformed(Self.bad(operation)), at: start)
+        var line = LineMachine(at: start)
+        let output = line.handle(.malformed(Self.bad(operation)), at: start)
         #expect(output == .close(.protocolError))
     }
 
     @Test func aSecondHelloIsRefusedAndTheConnectionStays() {
-        var connection = opened()
+        var line = opened()
         guard
             case .reply(.text("again"), .refused(let refusal)) =
-                connection.handle(.message(.hello(.text("again"), hello)), at: start)
+                line.handle(.message(.hello(.text("again"), hello)), at: start)
         else {
             Issue.record("not refused")
             return
         }
         #expect(refusal.code == .wrongState)
-        #expect(connection.state == .open)
+        #expect(line.state == .open)
     }
 
     @Test func requestsPassWhenOpen() {
-        var connection = opened()
+        var line = opened()
         let key = IdempotencyKey("k", bodyHash: 5)
         let operation = Operation.call(Sample.id, .get)
         #expect(
-            connection.handle(.message(.request(id, key: key, operation)), at: start)
+            line.handle(.message(.request(id, key: key, operation)), at: start)
                 == .request(id, key: key, operation))
-        #expect(connection.handle(.message(.ping(nil)), at: start) == .reply(nil, .done))
-        #expect(connection.handle(.message(.ping(id)), at: start) == .reply(id, .done))
-        #expect(connection.handle(.message(.acknowledge(-4)), at: start) == .acknowledge(-4))
+        #expect(line.handle(.message(.ping(nil)), at: start) == .reply(nil, .done))
+        #expect(line.handle(.message(.ping(id)), at: start) == .reply(id, .done))
+        #expect(line.handle(.message(.acknowledge(-4)), at: start) == .acknowledge(-4))
         let malformed = Self.bad(.get)
         #expect(
-            connection.handle(.malformed(malformed), at: start)
+            line.handle(.malformed(malformed), at: start)
                 == .reply(.integer(2), .refused(malformed.refusal)))
-        #expect(connection.state == .open)
+        #expect(line.state == .open)
     }
 
     @Test func byeLogsOutAndEndsTheConnection() {
-        var connection = opened()
-        #expect(connection.handle(.message(.bye(id)), at: start) == .logOut(id))
-        #expect(connection.state == .closed)
+        var line = opened()
+        #expect(line.handle(.message(.bye(id)), at: start) == .logOut(id))
+        #expect(line.state == .closed)
         #expect(
-            connection.handle(.message(.request(id, key: nil, .call(Sample.id, .get))), at: start)
+            line.handle(.message(.request(id, key: nil, .call(Sample.id, .get))), at: start)
                 == .nothing)
     }
 
     @Test func theThirdUnparseableMessageOnlyCloses() {
         let malformed = Self.bad(nil, unparseable: true)
-        for var connection in [ClientConnection(at: start), opened()] {
+        for var line in [LineMachine(at: start), opened()] {
             for _ in 1...2 {
                 #expect(
-                    connection.handle(.malformed(malformed), at: start)
+                    line.handle(.malformed(malformed), at: start)
                         == .reply(nil, .refused(malformed.refusal)))
             }
             #expect(
-                connection.handle(.malformed(malformed), at: start) == .close(.protocolError))
-            #expect(connection.state == .closed)
+                line.handle(.malformed(malformed), at: start) == .close(.protocolError))
+            #expect(line.state == .closed)
         }
     }
 
     @Test func goodMessagesInBetweenDoNotForgiveUnparseableOnes() {
-        var connection = opened()
+        var line = opened()
         let malformed = Self.bad(nil, unparseable: true)
         for _ in 1...2 {
-            _ = connection.handle(.malformed(malformed), at: start)
-            _ = connection.handle(.message(.ping(nil)), at: start)
-            _ = connection.handle(.malformed(Self.bad(.get)), at: start)
+            _ = line.handle(.malformed(malformed), at: start)
+            _ = line.handle(.message(.ping(nil)), at: start)
+            _ = line.handle(.malformed(Self.bad(.get)), at: start)
         }
-        #expect(connection.handle(.malformed(malformed), at: start) == .close(.protocolError))
+        #expect(line.handle(.malformed(malformed), at: start) == .close(.protocolError))
     }
 
     @Test func aBinaryFrameClosesTheConnection() {
-        for var connection in [ClientConnection(at: start), opened()] {
-            #expect(connection.handle(.binary, at: start) == .close(.unsupportedData))
+        for var line in [LineMachine(at: start), opened()] {
+            #expect(line.handle(.binary, at: start) == .close(.unsupportedData))
         }
     }
 
