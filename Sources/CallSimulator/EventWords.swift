@@ -7,9 +7,9 @@ extension CallEvent.Kind {
     public var words: String {
         var words = EventWords(writer: ScenarioWriter(names: CallNames()))
         visit(&words) { name, call, words in words.values["\(name)"] = "\(call.id)" }
-        let name = EventName(self).rawValue.dropFirst("call.".count)
-        let news = words.text(EventDescriptor.of(EventName(self)).words)
-        return news.isEmpty ? "\(name)" : "\(name): \(news)"
+        let word = name.rawValue.dropFirst("call.".count)
+        let news = words.text(EventDescriptor.of(name).words)
+        return news.isEmpty ? "\(word)" : "\(word): \(news)"
     }
 }
 

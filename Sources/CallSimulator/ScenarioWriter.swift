@@ -180,7 +180,7 @@ struct ScenarioWriter {
                 + (left.map { ", \(written($0)) left" } ?? "") + ago
                 + ": " + participants(of: call, viewer)
         }
-        let word = EventName(event.kind).rawValue.dropFirst("call.".count)
+        let word = event.kind.name.rawValue.dropFirst("call.".count)
         let news = news(event.kind, viewer)
         let by = text(event.actor).map { " by \($0)" } ?? ""
         return "\(word) \(name)\(by)\(ago)" + (news.isEmpty ? "" : ": \(news)")
@@ -208,7 +208,7 @@ struct ScenarioWriter {
         kind.visit(&words) { name, call, words in
             words.values["\(name)"] = participants(of: call, viewer)
         }
-        return words.text(EventDescriptor.of(EventName(kind)).words)
+        return words.text(EventDescriptor.of(kind.name).words)
     }
 
     func text(_ changes: [CallEvent.Change]) -> String {

@@ -3,6 +3,7 @@
 import CallCore
 import CallModel
 import Collections
+import StoreContract
 
 /// Loads live calls while the switchboard works already. An operation, or a device that connects,
 /// waits until all live calls of its user, and of every user whom it concerns, are there: so busy,

@@ -25,7 +25,7 @@ struct WebhookEvent {
     let trace: TraceParent?
 
     /// The protocol's name.
-    var type: EventName { EventName(event.kind) }
+    var type: EventName { event.kind.name }
 }
 
 /// Gathers the reports of one input and makes events of them.

@@ -2,6 +2,7 @@
 
 import Collections
 import CallModel
+import StoreContract
 
 /// What `CallTables` and `HistoryTable` are on disk: a slab of live calls, found by id, and the
 /// ended ones.

@@ -1,5 +1,7 @@
 // How live calls come back from the store after a start: in pages, or those of some users at once.
 
+import CallModel
+
 /// A query for live calls that the store had at the start, in order of their ids.
 public struct LiveCallQuery: Sendable, Equatable {
     /// Those behind this one; nil: from the first on.
