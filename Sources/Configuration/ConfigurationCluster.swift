@@ -35,9 +35,6 @@ extension Configuration {
         /// How long clients in no call are kept while nobody owns.
         public var keepClients: Milliseconds = 10_000
 
-        /// Whether other nodes must show a certificate.
-        public var hasCertificate: Bool { certificate != nil }
-
         /// The defaults, without a database.
         public init() {}
     }

@@ -26,18 +26,6 @@ public enum LineFile {
         }
     }
 
-    /// Visits the lines of a file in their order, until `visit` returns false.
-    public static func visitForward(_ path: String, _ visit: (UnsafeRawBufferPointer) -> Bool) {
-        withBytes(of: path) { bytes in
-            var begin = 0
-            while begin < bytes.count {
-                let end = bytes[begin...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
-                guard visit(UnsafeRawBufferPointer(rebasing: bytes[begin..<end])) else { return }
-                begin = end + 1
-            }
-        }
-    }
-
     private static func withBytes(of path: String, _ body: (UnsafeRawBufferPointer) -> Void) {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { return }

@@ -120,9 +120,6 @@ struct PostgresRow {
         return Int64(bigEndian: bytes.loadUnaligned(as: Int64.self))
     }
 
-    /// A `bigint`, or nil for null.
-    func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
-
     func moment(_ column: Int32) -> Moment { Moment(integer(column)) }
     func optionalMoment(_ column: Int32) -> Moment? { isNull(column) ? nil : moment(column) }
 
