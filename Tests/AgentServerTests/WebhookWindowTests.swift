@@ -52,7 +52,7 @@ import Testing
         #expect(stored && !again)
         _ = window.takeStored(job(8, "mallory"))
         _ = window.takeStored(job(9, "mallory"))
-        window.hasRead(UserID("mallory"), isAll: true)
+        window.noteRead(UserID("mallory"), isAll: true)
         #expect(!window.isLate)
         let next = take(10, "mallory")
         #expect(next)
@@ -65,7 +65,7 @@ import Testing
         let overtaking = take(8, "mallory")
         #expect(!overtaking)
         _ = window.takeStored(job(7, "mallory"))
-        window.hasRead(UserID("mallory"), isAll: true)
+        window.noteRead(UserID("mallory"), isAll: true)
         #expect(window.turns().map(\.after) == [JobID(7)])
     }
 
@@ -79,12 +79,12 @@ import Testing
         #expect(!window.mayFind && window.searched == UserID("carl"), "three is the limit")
         for caller in ["ann", "bob", "carl"] {
             _ = window.turns()
-            window.hasRead(UserID(caller), isAll: true)
+            window.noteRead(UserID(caller), isAll: true)
         }
         #expect(window.mayFind)
         window.found([UserID("dora")])
         #expect(!window.mayFind && window.turns().map(\.caller) == [UserID("dora")])
-        window.hasRead(UserID("dora"), isAll: true)
+        window.noteRead(UserID("dora"), isAll: true)
         #expect(!window.isLate)
     }
 
@@ -95,7 +95,7 @@ import Testing
         _ = window.takeStored(job(2, "ann"))
         let known = window.takeStored(job(5, "ann"))
         #expect(!known)
-        window.hasRead(UserID("ann"), isAll: true)
+        window.noteRead(UserID("ann"), isAll: true)
         #expect(!window.isLate && window.count == 2)
     }
 
@@ -104,7 +104,7 @@ import Testing
         let after = window.turns().first { $0.caller == UserID("ann") }?.after
         let read = stored.filter { $0 > (after?.value ?? 0) }
         let given = read.filter { window.takeStored(job($0, "ann")) }
-        window.hasRead(UserID("ann"), isAll: true)
+        window.noteRead(UserID("ann"), isAll: true)
         return given
     }
 
@@ -133,7 +133,7 @@ import Testing
         window.found([])
         for caller in ["bob", "carl", "dora"] {
             _ = window.turns()
-            window.hasRead(UserID(caller), isAll: true)
+            window.noteRead(UserID(caller), isAll: true)
         }
         #expect(window.mayFind, "she is still to be found")
         _ = window.beginSearch()
@@ -172,7 +172,7 @@ import Testing
         window.beginReading(2)
         let counts = [window.endReading(1), window.isReading, window.endReading(2)]
         #expect(counts == [false, true, true] && !window.isReading)
-        window.hasRead(UserID("ann"), isAll: false)
+        window.noteRead(UserID("ann"), isAll: false)
         #expect(window.turns().isEmpty, "nobody is behind who was not found")
     }
 }

@@ -25,7 +25,7 @@ public struct EffectQueue<Change, Ticket> {
     @usableFromInline var held: [Item] = []
     /// Behind the changes that gather.
     @usableFromInline var gathering: [Item] = []
-    /// Records of the batch that gathers.
+    /// The batch that gathers.
     @usableFromInline var changes: [Change] = []
     /// Whether a batch is with the store.
     @usableFromInline package internal(set) var isSubmitted = false

@@ -62,7 +62,7 @@ extension Exchange {
                 if turn != nil { job.trace = trace(of: job.callID, in: turn) }
                 add(outbox.entry(for: job, of: records))
             } else if !spoils(records[place]) {
-                queue.add(storeRecord(records[place]))
+                queue.add(change(for: records[place]))
             }
         }
         outbox?.kept(records)
@@ -80,11 +80,11 @@ extension Exchange {
 
     /// Stores what belongs to the change at hand; the rest follows when that is durable.
     func add(_ entry: OutboxEntry) {
-        for record in entry.records { queue.add(record) }
+        for change in entry.changes { queue.add(change) }
         if let then = entry.then { queue.add(.notice(ticket(for: .stored(then)))) }
     }
 
-    func storeRecord(_ record: Record) -> StoreChange {
+    func change(for record: Record) -> StoreChange {
         switch record {
         case .call(let call): .call(call)
         case .key(let key): .key(write(key))

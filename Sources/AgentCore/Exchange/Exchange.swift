@@ -63,7 +63,7 @@ public final class Exchange {
     public internal(set) var storeTrouble: String?
     /// For changes of others whose owners go on as if they were stored: when the store is away, or
     /// loses them, they are stored when it is back.
-    public internal(set) lazy var unconfirmed = UnconfirmedRecords(self)
+    public internal(set) lazy var unconfirmed = UnconfirmedChanges(self)
     /// How often the store failed since it worked last.
     var storeFailures = 0
     /// When the store was open again; nil: it never failed.

@@ -21,15 +21,15 @@ public protocol Outbox: AnyObject {
 /// Something to be sent.
 public struct OutboxEntry {
     /// Stored with the change that made it.
-    public var records: [StoreChange] = []
+    public var changes: [StoreChange] = []
     /// Hears once what became of that.
     public var then: ((Stored) -> Void)?
 
-    /// What stores `records`.
+    /// What stores `changes`.
     public init(
-        records: [StoreChange] = [], then: ((Stored) -> Void)? = nil
+        changes: [StoreChange] = [], then: ((Stored) -> Void)? = nil
     ) {
-        self.records = records
+        self.changes = changes
         self.then = then
     }
 }

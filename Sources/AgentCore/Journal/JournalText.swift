@@ -8,9 +8,10 @@ public enum JournalText {
     /// The entries as objects `{n, at, kind, …}`, of which those in the middle may be left out.
     ///
     /// - Parameters:
+    ///   - bytes: packed entries, one behind the other.
     ///   - since: the moment from which the times count.
     ///   - leftOut: entries that were taken out behind the first ones.
-    ///   - users: those of the call, by their places, for changes.
+    ///   - signals: how many signals were sent, which have no entries; 0: nothing is said of them.
     public static func entries(
         _ bytes: [UInt8], since: Moment, leftOut: Int = 0, signals: Int = 0
     ) -> [JSONValue] {

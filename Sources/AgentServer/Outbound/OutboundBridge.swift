@@ -103,14 +103,14 @@ extension OutboundBridge: Outbox {
     func entry(for job: PushJob, of records: [Record]) -> OutboxEntry {
         var entry = OutboxEntry()
         if job.isMissedCall(in: records) {
-            entry.records.append(.missed(job.user, job.callID, at: exchange.now()))
+            entry.changes.append(.missed(job.user, job.callID, at: exchange.now()))
         }
         guard plan.pushes else {
             pushes.passOver(job)
             return entry
         }
         let id = exchange.newJob()
-        entry.records.append(.push(.add(id, job)))
+        entry.changes.append(.push(.add(id, job)))
         entry.then = { [weak self] in
             if $0 == .durable { self?.pushes.begin(id, job) }
         }

@@ -82,7 +82,7 @@ final class PushDelivery {
     private var shares: CauseShares
     private var jobsOfCalls: [CallID: [JobID]] = [:]
     private var pushes: [String: DevicePush] = [:]
-    private let unconfirmed: UnconfirmedRecords
+    private let unconfirmed: UnconfirmedChanges
     private var shaping: [PushID: String] = [:]
     /// Pushes being shaped, with the moments at which that ends, in order.
     private var shapingEnds: [(moment: Moment, id: PushID)] = []
@@ -113,7 +113,7 @@ final class PushDelivery {
         _ exchange: Exchange, _ thread: OutboundThread, loop: EventLoop, log: Log,
         limits: Limits = Limits()
     ) {
-        unconfirmed = UnconfirmedRecords(exchange)
+        unconfirmed = UnconfirmedChanges(exchange)
         self.exchange = exchange
         self.thread = thread
         self.log = log

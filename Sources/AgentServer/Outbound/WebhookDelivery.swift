@@ -22,7 +22,7 @@ final class WebhookDelivery {
     private let exchange: Exchange
     private let thread: OutboundThread
     private let log: Log
-    private let unconfirmed: UnconfirmedRecords
+    private let unconfirmed: UnconfirmedChanges
     private var plan = OutboundPlan()
     private var windows: [String: WebhookWindow] = [:]
     private var gatherer: WebhookGatherer
@@ -42,7 +42,7 @@ final class WebhookDelivery {
         self.exchange = exchange
         self.thread = thread
         self.log = log
-        unconfirmed = UnconfirmedRecords(exchange)
+        unconfirmed = UnconfirmedChanges(exchange)
         gatherer = WebhookGatherer(encoder)
     }
 
@@ -130,13 +130,13 @@ final class WebhookDelivery {
             }
         }
         guard !jobs.isEmpty else { return nil }
-        return OutboxEntry(records: jobs.map { .webhook(.add($0)) }) { [weak self] in
+        return OutboxEntry(changes: jobs.map { .webhook(.add($0)) }) { [weak self] in
             guard $0 == .durable else { return }
-            for job in jobs { self?.isDurable(job) }
+            for job in jobs { self?.jobIsDurable(job) }
         }
     }
 
-    private func isDurable(_ job: StoreContract.WebhookJob) {
+    private func jobIsDurable(_ job: StoreContract.WebhookJob) {
         guard windows[job.endpoint]?.isDisabled == false else { return }
         if windows[job.endpoint]?.take(job) == true {
             send(StoredWebhook(job: job, progress: WebhookProgress(dueAt: job.at)))
@@ -218,7 +218,7 @@ final class WebhookDelivery {
             }
             if windows[name]?.takeStored(stored.job) == true { send(stored) }
         }
-        windows[name]?.hasRead(caller, isAll: isAll)
+        windows[name]?.noteRead(caller, isAll: isAll)
     }
 
     // MARK: Outcomes

@@ -246,7 +246,7 @@ struct WebhookWindow {
     }
 
     /// The events read of an account are here; `isAll`: the store has no more.
-    mutating func hasRead(_ caller: UserID, isAll: Bool) {
+    mutating func noteRead(_ caller: UserID, isAll: Bool) {
         guard isBehind.contains(caller) else { return }
         behind.removeAll { $0 == caller }
         if isAll, !overtaken.contains(caller) {

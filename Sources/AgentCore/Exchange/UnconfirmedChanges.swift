@@ -4,7 +4,7 @@ import StoreContract
 
 /// Keeps what is to be stored until it is durable, so that a store that failed and came back is
 /// told again. Owner: the loop's thread.
-public final class UnconfirmedRecords {
+public final class UnconfirmedChanges {
     private unowned let exchange: Exchange
     private var open: [UInt64: (changes: [StoreChange], then: (() -> Void)?)] = [:]
     private var last: UInt64 = 0
