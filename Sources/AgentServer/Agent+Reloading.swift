@@ -79,7 +79,7 @@ extension Agent {
 
     /// Probation took a generation back because it did worse than the one before.
     func generationFailed(_ from: String, _ to: String, _ reason: GenerationFault) {
-        reloader?.isTakenBack()
+        reloader?.noteTakenBack()
         log.warn("generation rolled back", ("from", from), ("to", to), ("reason", "\(reason)"))
         guard let deployment = reloader?.returning(to: to) else {
             let mark = GenerationChange.rollBack(name: from, at: exchange.now())

@@ -94,7 +94,7 @@ public enum LeaseResult: Sendable, Equatable {
 public enum LeaseNews: Sendable, Equatable {
     /// It owns from now on: open the store, load, serve.
     case owns(Grant)
-    /// It does not own any more, and `Term` is of who does: drop everything.
+    /// It does not own any more: drop everything. `to` is the term of the node that does.
     case lost(to: Term)
     /// Another process of the same name owns: this one ends.
     case replaced(by: Term)
@@ -236,7 +236,7 @@ public struct Lease: Sendable {
             (grant, seen, givesUpTo, beatenAt, serves) = (nil, nil, nil, nil, false)
             still = Still()
             return .gaveUp
-        case .row(let row): return saw(row, after: order, at, now)
+        case .row(let row): return saw(row, at, now)
         case .failed:
             if case .take = order { return missed(order, at) }
             // When the database comes back, its owner needs time to beat.
@@ -263,7 +263,7 @@ public struct Lease: Sendable {
     }
 
     private mutating func saw(
-        _ row: LeaseRow, after order: LeaseOrder, _ at: Milliseconds, _ now: Milliseconds
+        _ row: LeaseRow, _ at: Milliseconds, _ now: Milliseconds
     ) -> LeaseNews? {
         let isSame = still.row == row
         if isSame { still.reads += 1 } else { still = Still(row: row, since: now, reads: 1) }
@@ -325,7 +325,7 @@ public struct Lease: Sendable {
     }
 
     /// It may own from now on, or not; whoever owns goes on.
-    public mutating func mayOwn(_ isEligible: Bool) {
+    public mutating func setEligible(_ isEligible: Bool) {
         // What is free is not left alone until the next look.
         if isEligible, !self.isEligible { nextAt = nil }
         self.isEligible = isEligible

@@ -16,7 +16,7 @@ public struct LeaseTimes: Sendable, Equatable {
 
     /// How often others look while the owner was asked to give up: nobody serves from then on until
     /// one of them has seen that it did.
-    public var look: Milliseconds { beat / Milliseconds(Self.looks) }
+    public var look: Milliseconds { beat / Self.looks }
 
     /// So many of these looks in the time of a beat.
     private static let looks: Int64 = 10
@@ -26,10 +26,10 @@ public struct LeaseTimes: Sendable, Equatable {
 
     /// Since the begin of its last beat that worked, so long an owner may speak: less than a lease,
     /// so that it is silent before another one can have taken over.
-    public var voice: Milliseconds { lease - Milliseconds(Self.margin) }
+    public var voice: Milliseconds { lease - Self.margin }
 
     /// How much earlier an owner falls silent than others take over.
-    private static let margin: Int64 = 300
+    private static let margin: Milliseconds = 300
 
     /// Why they make no sense; nil: they do.
     public var problem: String? {

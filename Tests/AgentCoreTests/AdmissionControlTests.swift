@@ -27,7 +27,7 @@ import Testing
 
         func known(_ source: String?) -> Guest? {
             let guest = comes(source)
-            if let guest { control.isKnown(guest) }
+            if let guest { control.identifies(guest) }
             return guest
         }
     }
@@ -157,7 +157,7 @@ import Testing
     @Test func ofNewcomersTheOldestGoes() throws {
         rig.limits.newcomers = 3
         let first = try (1...3).map { try #require(rig.comes("192.0.2.\($0)")) }
-        rig.control.isKnown(first[0])
+        rig.control.identifies(first[0])
         _ = rig.comes("192.0.2.4")
         #expect(first[1].isOpen)
         _ = rig.comes("192.0.2.5")
@@ -198,11 +198,11 @@ import Testing
     @Test func guessesFromOneSourceAreAddedUp() {
         rig.limits.authFailures = 2
         let guesses = ["a", "a", "a", "b"].map {
-            rig.control.isGuessing($0, at: Moment(0), limits: rig.limits)
+            rig.control.noteBadToken(from: $0, at: Moment(0), limits: rig.limits)
         }
         #expect(guesses == [false, false, true, false])
         let late = Moment(rig.limits.authWindow)
-        let isGuessing = rig.control.isGuessing("a", at: late, limits: rig.limits)
+        let isGuessing = rig.control.noteBadToken(from: "a", at: late, limits: rig.limits)
         #expect(!isGuessing)
     }
 
@@ -213,7 +213,7 @@ import Testing
         let learns = rig.control.learns("a", of: guest, limits: rig.limits)
         #expect(learns)
         let source = try #require(rig.control.source(of: guest))
-        let isNow = rig.control.isGuessing(source, at: Moment(0), limits: rig.limits)
+        let isNow = rig.control.noteBadToken(from: source, at: Moment(0), limits: rig.limits)
         #expect(isNow)
     }
 

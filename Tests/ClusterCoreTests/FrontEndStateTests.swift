@@ -90,9 +90,9 @@ import Testing
         #expect(client.settles(StreamMark(settled: 2, isIdle: true)) == 2)
         #expect(client.unsettled == 1)
         #expect(client.settles(StreamMark(settled: 2, isIdle: true)) == 0)
-        client.isTold(Array(#"{"re":1,"ok":{"seq":99}}"#.utf8))
+        client.hears(Array(#"{"re":1,"ok":{"seq":99}}"#.utf8))
         #expect((client.seq, client.isBusy) == (0, false))
-        client.isTold(Array(#"{"seq":1204,"event":"call.incoming"}"#.utf8))
+        client.hears(Array(#"{"seq":1204,"event":"call.incoming"}"#.utf8))
         #expect((client.seq, client.isBusy) == (1204, true))
         let hello = Array("hello".utf8)
         #expect(

@@ -66,12 +66,12 @@ import Testing
         #expect(lease.next(at: 0, token: token) == .look)
         #expect(lease.came(.row(released), at: 1) == nil)
         #expect(lease.next(at: 2, token: token) == nil, "it waits for its next look")
-        lease.mayOwn(true)
+        lease.setEligible(true)
         #expect(lease.next(at: 2, token: token) == .take(released, token: token))
         // One that may not any more keeps what it has.
         let grant = Grant(Term(owner: "b", epoch: released.term.epoch + 1), token: token)
         #expect(lease.came(.taken(grant), at: 3) == .owns(grant))
-        lease.mayOwn(false)
+        lease.setEligible(false)
         #expect(lease.grant == grant && lease.maySpeak(at: 4))
     }
 

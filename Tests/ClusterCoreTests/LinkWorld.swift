@@ -261,7 +261,7 @@ struct LinkWorld {
             if let link = fronts[front].link { linked(front, owners[links[link].owner].term.epoch) }
         case .tells(let stream, let text):
             guard let client = fronts[front].streams[stream] else { return }
-            clients[client].state.isTold(text)
+            clients[client].state.hears(text)
             clients[client].isInCall = true
             judge(text, client)
         case .begins(let stream, let session):

@@ -86,6 +86,29 @@ let namingRules: [Rule] = [
         }
     },
     Rule(
+        "a function that is named like a question answers it",
+        planted: [
+            SourceFile("Sources/A/a.swift", "func isKnown(_ a: A) { f() }"),
+            SourceFile("Sources/A/a.swift", "func wasTold()\nfunc f() -> B"),
+            SourceFile("Sources/A/a.swift", "func hasLeft(_ a: (A) -> B) throws(E) { f() }"),
+        ],
+        clean: [
+            SourceFile("Sources/A/a.swift", "func isKnown(_ a: A) throws(E) -> Bool { true }"),
+            SourceFile("Sources/A/a.swift", "func issue(_ a: A) { f() }"),
+            SourceFile("Tests/ATests/a.swift", "func isKnown() {}"),
+        ]
+    ) { file in
+        guard file.target != nil else { return [] }
+        let tokens = file.code.tokens
+        return tokens.indices.compactMap { index in
+            guard tokens[index].text == "func", index + 2 < tokens.count,
+                isQuestion(tokens[index + 1].text), answersNothing(index + 2, in: file.code)
+            else { return nil }
+            let name = tokens[index + 1]
+            return Finding(file, name.line, "'\(name.text)' returns nothing: say what it does")
+        }
+    },
+    Rule(
         "only the core and the descriptors switch over all operations",
         planted: [
             SourceFile(
@@ -147,6 +170,24 @@ let namingRules: [Rule] = [
             }
         }),
 ]
+
+/// Whether a name reads as an assertion, as `isOpen` does.
+private func isQuestion(_ name: Substring) -> Bool {
+    ["is", "was", "has", "may", "can"].contains { word in
+        name.hasPrefix(word) && name.dropFirst(word.count).first?.isUppercase == true
+    }
+}
+
+/// Whether the function whose parameters or generic ones begin at `start` has no result.
+private func answersNothing(_ start: Int, in code: CodeText) -> Bool {
+    let tokens = code.tokens
+    guard let open = tokens[start...].firstIndex(where: { $0.text == "(" }) else { return false }
+    var next = code.closing(open) + 1
+    while next < tokens.count, ["throws", "rethrows", "async", "("].contains(tokens[next].text) {
+        next = tokens[next].text == "(" ? code.closing(next) + 1 : next + 1
+    }
+    return next == tokens.count || tokens[next].text != "->"
+}
 
 /// The names of types that are declared outside of all braces.
 private func typesAtTheTop(of code: CodeText) -> [Token] {

@@ -82,7 +82,7 @@ public struct AdmissionControl<Connection: Visitor, Source: Hashable> {
     public func isNewcomer(_ connection: Connection) -> Bool { newcomers.contains(connection) }
 
     /// The connection has said `hello` with a good token: it is no newcomer any more.
-    public mutating func isKnown(_ connection: Connection) {
+    public mutating func identifies(_ connection: Connection) {
         newcomers.remove(connection)
         askers.remove(connection)
     }
@@ -182,11 +182,12 @@ public struct AdmissionControl<Connection: Visitor, Source: Hashable> {
         sources[ObjectIdentifier(connection)]
     }
 
-    /// A token was no good; whether the address has had too many of them. Good tokens are none of
-    /// this, and neither are peers that may stand for many: behind a proxy that nobody named one
-    /// who guesses would make everybody wait.
-    public mutating func isGuessing(
-        _ source: Source, at now: Moment, limits: ServerLimits
+    /// Counts a token that was no good. Peers that may stand for many have no `source` and are not
+    /// counted: behind a proxy that nobody named, one who guesses would make everybody wait.
+    ///
+    /// - Returns: whether the address has had too many of them before.
+    public mutating func noteBadToken(
+        from source: Source, at now: Moment, limits: ServerLimits
     ) -> Bool {
         var (count, since) = failures[source] ?? (0, now)
         if now - since >= limits.authWindow { (count, since) = (0, now) }

@@ -22,7 +22,7 @@ extension ClientDesk: Deliverer {
         case .exchange(let endpoint, _):
             if let code = reply.refusalCode { figures.refusals.note(code) }
             endpoint.respond(HTTPReply(tail: text?.tail ?? encoder.kept(reply)))
-            hasAnswered(request)
+            exchangeIsAnswered(request)
         case .policy(let answered):
             if !exchange.shows(.lostPluginReply) { answered(reply) }
         case .tool(let respond): respond(HTTPReply(tail: text?.tail ?? encoder.kept(reply)))
@@ -85,7 +85,7 @@ extension ClientDesk: Deliverer {
             send(event.tail, seq: event.seq, over: endpoint)
         }
         tellUntold(live, knowing: calls)
-        endpoint.wasGreeted()
+        endpoint.noteGreeted()
         if !isResumed, live.wantsMissed { missedCalls?.tell(live) }
     }
 
@@ -109,10 +109,10 @@ extension ClientDesk: Deliverer {
             figures.events.note(event.kind.name)
             if let journal = exchange.journal {
                 journal.told(event, address, seq, at: exchange.now())
-                if case .incoming = event.kind { live.isCalled(event.callID, seq) }
+                if case .incoming = event.kind { live.noteCalled(event.callID, seq) }
             }
             send(text, seq: spoiled(seq, text, live), over: endpoint)
-            endpoint.wasTold()
+            endpoint.noteTold()
             noteUnsent(event, of: text.count, to: address.user, over: line)
             if case .incoming = event.kind { tellUntold(live, of: event.callID) }
         }
@@ -134,7 +134,7 @@ extension ClientDesk: Deliverer {
                 page.calls, cursor: page.cursor, for: user, limits: limits.wire, into: &writer)
             charge(payer, forPage: writer.count)
             endpoint.respond(HTTPReply(tail: writer.bytes))
-            hasAnswered(request)
+            exchangeIsAnswered(request)
         case .hello, .policy, .tool, nil: break
         }
     }

@@ -164,7 +164,7 @@ extension ClientDesk {
     }
 
     /// An exchange was answered: if it was for a page, the next one of its user begins.
-    func hasAnswered(_ request: RequestID) {
+    func exchangeIsAnswered(_ request: RequestID) {
         guard let user = pages.ends(request) else { return }
         while let (next, endpoint) = pages.next(of: user) {
             guard endpoint.isOpen else {

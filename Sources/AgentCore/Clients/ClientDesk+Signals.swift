@@ -108,7 +108,7 @@ extension ClientDesk {
             else { continue }
             figures.events.note(.signal)
             send(signal.tail, seq: seq, over: endpoint)
-            endpoint.wasTold()
+            endpoint.noteTold()
         }
     }
 }

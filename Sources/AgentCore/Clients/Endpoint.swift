@@ -24,9 +24,9 @@ public protocol Endpoint: AnyObject {
     /// Sends at once what would leave at the end of this turn.
     func sendNow()
     /// It was told of an event, and may be slow to read.
-    func wasTold()
+    func noteTold()
     /// What waits now was owed to it at its hello. Having been away does not make it slow.
-    func wasGreeted()
+    func noteGreeted()
 }
 
 extension Endpoint {

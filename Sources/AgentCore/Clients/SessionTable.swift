@@ -30,7 +30,7 @@ public final class LiveSession {
 
 extension LiveSession {
     /// The device is told of a call under the number `seq`.
-    func isCalled(_ call: CallID, _ seq: UInt64) {
+    func noteCalled(_ call: CallID, _ seq: UInt64) {
         if called.count >= Self.calledMax { called.removeFirst() }
         called.append((seq, call))
     }

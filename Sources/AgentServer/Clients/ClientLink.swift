@@ -436,8 +436,8 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     var isOpen: Bool { transport.isOpen }
     var sentBytes: UInt64 { transport.sentBytes }
     func sendNow() { transport.sendNow() }
-    func wasTold() { owner?.linkWasTold(self) }
-    func wasGreeted() { greetedUntil = transport.sentBytes + UInt64(transport.unsentBytes) }
+    func noteTold() { owner?.linkWasTold(self) }
+    func noteGreeted() { greetedUntil = transport.sentBytes + UInt64(transport.unsentBytes) }
 
     /// What it has not read of what came behind its hello. A long list of calls that wait for
     /// somebody comes at once, and is no sign of a slow reader.

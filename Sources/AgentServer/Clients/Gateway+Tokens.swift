@@ -24,7 +24,8 @@ extension Gateway {
 
     /// Refuses a request. Bad tokens are counted, and an address with too many of them gets its
     /// refusals later: that makes guessing slow. A token that one of our keys has signed is no
-    /// guess, even if it has expired.
+    /// guess, even if it has expired: it is counted, because to look at its signature costs, and
+    /// refused at once.
     func refuse(
         _ endpoint: any Endpoint, from source: PeerAddress.Source?, _ refusal: Refusal,
         _ token: String, _ tell: @escaping () -> Void
@@ -32,7 +33,7 @@ extension Gateway {
         guard refusal.code == .unauthenticated else { return tell() }
         metrics.refusedTokens += 1
         let now = exchange.now()
-        guard let source, admission.isGuessing(source, at: now, limits: limits),
+        guard let source, admission.noteBadToken(from: source, at: now, limits: limits),
             !tokens.hasSigned(token)
         else { return tell() }
         // A held link reads nothing more before its refusal is sent.

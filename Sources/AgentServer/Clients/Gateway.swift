@@ -164,7 +164,7 @@ final class Gateway {
             throw Refusal(
                 .unavailable, "too many connections", retryAfter: Self.lookAroundEvery * 10)
         }
-        admission.isKnown(link.transport)
+        admission.identifies(link.transport)
         link.transport.isKnown = true
     }
 
@@ -174,19 +174,6 @@ final class Gateway {
             throw Refusal(.forbidden, "a server's token is for HTTP only")
         }
         return identity
-    }
-
-    /// Stops reading a link for a while whose user was refused too often for its rate, over
-    /// whatever connection. A refusal costs little, but a client that sends without pause would
-    /// fill the loop with them.
-    func refusedForRate(_ user: UserID, over endpoint: any Endpoint) {
-        if restTimer?.isArmed == false { restTimer?.arm(after: limits.restFor) }
-        refusals[user, default: 0] += 1
-        guard refusals[user, default: 0] >= limits.refusalsAtOnce else { return }
-        if let client = endpoint as? RemoteClient { remote?.rest(client, for: limits.restFor) }
-        guard let link = endpoint as? ClientLink, !link.isResting else { return }
-        link.rest()
-        resting.append(link)
     }
 
     private func endRest() {
@@ -215,8 +202,17 @@ extension Gateway: ClientDeskOwner {
         }
     }
 
+    /// Stops reading a link for a while whose user was refused too often for its rate, over
+    /// whatever connection. A refusal costs little, but a client that sends without pause would
+    /// fill the loop with them.
     func asksTooOften(_ user: UserID, over endpoint: any Endpoint) {
-        refusedForRate(user, over: endpoint)
+        if restTimer?.isArmed == false { restTimer?.arm(after: limits.restFor) }
+        refusals[user, default: 0] += 1
+        guard refusals[user, default: 0] >= limits.refusalsAtOnce else { return }
+        if let client = endpoint as? RemoteClient { remote?.rest(client, for: limits.restFor) }
+        guard let link = endpoint as? ClientLink, !link.isResting else { return }
+        link.rest()
+        resting.append(link)
     }
 
     func dropEverybody() {

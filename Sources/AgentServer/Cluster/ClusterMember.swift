@@ -286,7 +286,7 @@ public final class ClusterMember: Sendable {
         // Whoever has owned says itself what it has in force.
         guard epoch == 0 else { return }
         (connection.note.generation, connection.note.whyNot) = (state.generation, state.whyNot)
-        lease.mayOwn(state.whyNot.isEmpty)
+        lease.setEligible(state.whyNot.isEmpty)
         hear(.warmed(state))
     }
 

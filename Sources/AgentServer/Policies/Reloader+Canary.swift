@@ -76,7 +76,7 @@ extension Reloader {
     /// The policies have taken the canary `name` back.
     func canaryFailed(_ name: String) {
         guard canary?.deployment.name == name else { return }
-        isTakenBack()
+        noteTakenBack()
         ended(name) {}
     }
 

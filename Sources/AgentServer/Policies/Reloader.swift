@@ -244,7 +244,7 @@ final class Reloader {
     }
 
     /// What is in force did worse than what was before, and is taken back.
-    func isTakenBack() { figures.results.note(.rolledBack) }
+    func noteTakenBack() { figures.results.note(.rolledBack) }
 
     /// The deployment of the generation `name`, to which probation goes back, with the server's
     /// part of now; nil: it is not known any more.

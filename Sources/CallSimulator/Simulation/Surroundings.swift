@@ -116,8 +116,8 @@ final class SimulatedLine: Endpoint {
     func begins(_ weight: Int) {}
     func ends(_ weight: Int) {}
     func sendNow() {}
-    func wasTold() {}
-    func wasGreeted() {}
+    func noteTold() {}
+    func noteGreeted() {}
 }
 
 /// A request over HTTP, at the server.
@@ -139,6 +139,6 @@ final class SimulatedExchange: Endpoint {
     func begins(_ weight: Int) {}
     func ends(_ weight: Int) {}
     func sendNow() {}
-    func wasTold() {}
-    func wasGreeted() {}
+    func noteTold() {}
+    func noteGreeted() {}
 }

@@ -137,7 +137,7 @@ public struct FrontClientState: Sendable, Equatable {
     public mutating func begins(_ new: StreamSession) { session = new }
 
     /// It is told something; an event begins with its number.
-    public mutating func isTold(_ message: [UInt8]) {
+    public mutating func hears(_ message: [UInt8]) {
         guard message.starts(with: Self.eventHead) else { return }
         var seq: UInt64 = 0
         for byte in message.dropFirst(Self.eventHead.count) {

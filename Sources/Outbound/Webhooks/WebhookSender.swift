@@ -237,7 +237,7 @@ public struct WebhookSender {
         switch Self.verdict(result, at: now) {
         case .delivered:
             end(job, at: place, .delivered, now)
-            isBack(place.endpoint, at: now, wasProbed: line.isProbe)
+            receiverIsBack(place.endpoint, at: now, wasProbed: line.isProbe)
         case .gone: forget(place.endpoint, job)
         case .failed(_, let pause) where line.isProbe:
             if let pause { self.pause(place.endpoint, until: now + pause) }
@@ -373,7 +373,7 @@ public struct WebhookSender {
     }
 
     /// The receiver takes events: if it was away, what waits for it need wait no longer.
-    private mutating func isBack(_ name: String, at now: Int64, wasProbed: Bool) {
+    private mutating func receiverIsBack(_ name: String, at now: Int64, wasProbed: Bool) {
         guard let receiver = receivers[name] else { return }
         receivers[name]?.streak = 0
         receivers[name]?.hasTaken = true

@@ -374,7 +374,7 @@ package final class PluginState {
         do throws(Refused) {
             switch function {
             case CALLUA_PARSE: parse(values)
-            case CALLUA_ALIVE: try isAlive(values)
+            case CALLUA_ALIVE: try callIsAlive(values)
             case CALLUA_MODULE: return try module(values)
             case CALLUA_VARS: vars(values)
             case CALLUA_KEEP_VARS:
@@ -431,7 +431,7 @@ package final class PluginState {
         reply.json(json)
     }
 
-    private func isAlive(_ values: [LuaValue]) throws(Refused) {
+    private func callIsAlive(_ values: [LuaValue]) throws(Refused) {
         guard case .call(let id)? = values.first else { throw Refused("a call expected") }
         reply.list(1)
         reply.bool(services.isAlive(id))

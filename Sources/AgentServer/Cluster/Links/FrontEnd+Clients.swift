@@ -63,7 +63,7 @@ extension FrontEnd: ClientLinkOwner {
         }
     }
 
-    func linkIsGone(_ link: ClientLink) { isGone(link) }
+    func linkIsGone(_ link: ClientLink) { remove(link) }
 
     // MARK: HTTP
 

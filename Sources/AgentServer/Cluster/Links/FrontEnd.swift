@@ -188,7 +188,7 @@ final class FrontEnd {
     // MARK: The owner comes and goes
 
     /// The link to the owner of `epoch` is there.
-    func isLinked(to name: String, _ epoch: UInt32) {
+    func linkBegins(to name: String, _ epoch: UInt32) {
         log.info("linked", ("owner", name), ("epoch", "\(epoch)"))
         ownerName = name
         linked(name)
@@ -218,7 +218,7 @@ final class FrontEnd {
     }
 
     /// The link broke: nothing came over it since this moment of the boot clock.
-    func isCutOff(since moment: Int64) {
+    func linkBreaks(since moment: Int64) {
         linked(nil)
         forgetStreams()
         for client in clients where client.isAsking {
@@ -281,15 +281,15 @@ final class FrontEnd {
         switch message {
         case .tells(let stream, let text):
             guard let client = streams[stream] else { return }
-            client.state.isTold(text)
+            client.state.hears(text)
             client.toldBytes += UInt64(text.count)
             text.withUnsafeBytes { client.link.send($0) }
             watch(client)
         case .begins(let stream, let session):
             guard let client = streams[stream] else { return }
             client.state.begins(session)
-            isKnown(client)
-            client.link.wasGreeted()
+            clientIsIdentified(client)
+            client.link.noteGreeted()
         case .settles(let stream, let mark):
             guard let client = streams[stream] else { return }
             settle(client, client.state.settles(mark))
@@ -320,8 +320,8 @@ final class FrontEnd {
         }
     }
 
-    private func isKnown(_ client: FrontClient) {
-        admission.isKnown(client.link.transport)
+    private func clientIsIdentified(_ client: FrontClient) {
+        admission.identifies(client.link.transport)
         client.link.transport.isKnown = true
         beginners.forget(client.link)
     }
@@ -454,7 +454,7 @@ final class FrontEnd {
         }
     }
 
-    func isGone(_ link: ClientLink) {
+    func remove(_ link: ClientLink) {
         let client = clients[link.index]
         leave(client)
         beginners.forget(link)

@@ -92,7 +92,7 @@ final class FrontLink: ConnectionHandler {
         case .took(let stream, let count): try streams.client(stream)?.took(count)
         case .leaves(let stream, let isSilent):
             _ = try streams.client(stream)
-            streams.close(stream)?.isGone(isSilent: isSilent)
+            streams.close(stream)?.connectionIsGone(isSilent: isSilent)
         case .tells, .begins, .keeps, .settles, .answers, .ends, .inquires:
             throw .wrongSide
         }
@@ -108,7 +108,7 @@ final class FrontLink: ConnectionHandler {
 
     /// What the node has written into the node table: whoever has another certificate of its name
     /// is not this node, or an earlier one of it.
-    func isConfirmed(_ fingerprint: [UInt8]?) {
+    func check(fingerprint: [UInt8]?) {
         guard !isOver else { return }
         guard let fingerprint, fingerprint == transport.peerFingerprint else {
             return giveUp("its certificate is not the one that node \(node) has now")
@@ -121,7 +121,7 @@ final class FrontLink: ConnectionHandler {
         guard owner.gateway.exchange.isReady else { return end() }
         isJoined = true
         send { $0.append(.greets(LinkGreeting(space: OwnerLinks.space, node: owner.node))) }
-        owner.hasJoined(self)
+        owner.linkHasJoined(self)
     }
 
     private func open(_ stream: StreamID, _ opening: StreamOpening) throws(LinkFault) {
@@ -225,7 +225,7 @@ final class FrontLink: ConnectionHandler {
         }
         let clients = streams.removeAll()
         owner?.leaving.append(contentsOf: clients)
-        owner?.hasLeft(self)
+        owner?.linkHasLeft(self)
     }
 
     func connectionClosed(_ connection: Connection, error: EventLoopError?) {

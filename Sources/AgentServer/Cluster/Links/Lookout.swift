@@ -199,16 +199,16 @@ private final class Outlook: ConnectionHandler {
 
     private func giveUp() {
         transport?.abort()
-        isGone()
+        connectionIsGone()
     }
 
-    private func isGone() {
+    private func connectionIsGone() {
         (transport, isSeen) = (nil, false)
         lookout.tellWhatChanged()
     }
 
     func connectionClosed(_ connection: Connection, error: EventLoopError?) {
-        if connection === transport { isGone() }
+        if connection === transport { connectionIsGone() }
     }
 
     /// Looks no more.

@@ -174,7 +174,7 @@ final class OwnerLink: ConnectionHandler {
                 guard greeting.node == reached.term.owner else { throw .noGreeting }
                 isOpen = true
                 pause = Self.lookEvery
-                front.isLinked(to: greeting.node, reached.term.epoch)
+                front.linkBegins(to: greeting.node, reached.term.epoch)
             }
         } catch {
             giveUp("\(error)")
@@ -188,23 +188,23 @@ final class OwnerLink: ConnectionHandler {
         if isTrouble { trouble.tell("link lost", reached?.term.owner ?? "", reason) }
         self.transport = nil
         transport.abort()
-        isLost()
+        linkIsLost()
     }
 
-    private func isLost() {
+    private func linkIsLost() {
         (reached, decoder) = (nil, nil)
         guard isOpen else { return }
         isOpen = false
         // The owner may have given up first a link that has long been silent.
         let now = Clock.bootMilliseconds()
-        front.isCutOff(since: now - heardAt > plan.times.silence / 2 ? heardAt : now)
+        front.linkBreaks(since: now - heardAt > plan.times.silence / 2 ? heardAt : now)
     }
 
     func connectionClosed(_ connection: Connection, error: EventLoopError?) {
         guard connection === transport else { return }
         trouble.tell("link lost", reached?.term.owner ?? "", error.map { "\($0)" } ?? "it ended")
         transport = nil
-        isLost()
+        linkIsLost()
     }
 
     /// Makes another link.

@@ -115,7 +115,7 @@ final class OwnerLinks {
         unconfirmed.removeFirst(judged.count)
         for (link, _) in judged {
             if let found {
-                link.isConfirmed(found[link.node])
+                link.check(fingerprint: found[link.node])
             } else {
                 // It tries again.
                 link.end()
@@ -136,14 +136,14 @@ final class OwnerLinks {
     }
 
     /// A front end has said who it is: an earlier link of it is over.
-    func hasJoined(_ link: FrontLink) {
+    func linkHasJoined(_ link: FrontLink) {
         for old in links where old !== link && old.node == link.node { old.end() }
         trouble.note("front end linked", link.node)
         home.note(links: nodes)
     }
 
     /// The link is over.
-    func hasLeft(_ link: FrontLink) {
+    func linkHasLeft(_ link: FrontLink) {
         links.removeAll { $0 === link }
         if link.isJoined {
             trouble.note("front end gone", link.node)
@@ -220,7 +220,7 @@ final class OwnerLinks {
         while !leaving.isEmpty {
             let gone = leaving
             leaving = []
-            for client in gone { client.isGone() }
+            for client in gone { client.connectionIsGone() }
         }
         guard !touched.isEmpty else { return }
         let clients = touched

@@ -272,13 +272,13 @@ final class RemoteClient: Endpoint {
     var unsentBytes: Int { Int(toldBytes - takenBytes) }
     func sendNow() { link?.transport.sendNow() }
 
-    func wasTold() {
+    func noteTold() {
         // The front end takes whoever is told of a call for one who is in one.
         isKnownIdle = false
         touch()
     }
 
-    func wasGreeted() {}
+    func noteGreeted() {}
 
     // MARK: Its end
 
@@ -296,7 +296,7 @@ final class RemoteClient: Endpoint {
     }
 
     /// It is not connected any more, or its link is gone.
-    func isGone(isSilent: Bool = false) {
+    func connectionIsGone(isSilent: Bool = false) {
         leave()
         let now = gateway.exchange.now()
         // Its front end has heard its pongs.
