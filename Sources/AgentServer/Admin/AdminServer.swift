@@ -47,7 +47,7 @@ final class AdminServer {
     }
 }
 
-extension AdminServer: ClientLinkOwner {
+extension AdminServer: HTTPLinkOwner {
     func link(_ link: ClientLink, asks request: HTTPRequest) {
         let respond = { [weak link] (response: HTTPResponse) -> Void in link?.respond(response) }
         if [.get, .head].contains(request.method), let page = pages[request.target.rawPath] {
@@ -60,8 +60,5 @@ extension AdminServer: ClientLinkOwner {
         }
     }
 
-    func link(_ link: ClientLink, says message: UnsafeRawBufferPointer) {}
-    func linkSaysBinary(_ link: ClientLink) {}
-    func linkIsAlive(_ link: ClientLink) {}
     func linkIsGone(_ link: ClientLink) { links[ObjectIdentifier(link)] = nil }
 }

@@ -80,7 +80,7 @@ final class FiguresServer {
     }
 }
 
-extension FiguresServer: ClientLinkOwner {
+extension FiguresServer: HTTPLinkOwner {
     func link(_ link: ClientLink, asks request: HTTPRequest) {
         let path = request.target.rawPath
         guard ["/metrics", "/healthz", "/readyz"].contains(path) else {
@@ -106,8 +106,5 @@ extension FiguresServer: ClientLinkOwner {
         }
     }
 
-    func link(_ link: ClientLink, says message: UnsafeRawBufferPointer) {}
-    func linkSaysBinary(_ link: ClientLink) {}
-    func linkIsAlive(_ link: ClientLink) {}
     func linkIsGone(_ link: ClientLink) { links.removeAll { $0 === link } }
 }

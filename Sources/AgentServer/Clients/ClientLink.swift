@@ -31,6 +31,16 @@ extension ClientLinkOwner {
     func linkWasTold(_ link: ClientLink) {}
 }
 
+/// Answers over HTTP only: none of its links becomes a WebSocket, so no messages come, and how long
+/// a peer is silent is nobody's concern.
+protocol HTTPLinkOwner: ClientLinkOwner {}
+
+extension HTTPLinkOwner {
+    func link(_ link: ClientLink, says message: UnsafeRawBufferPointer) {}
+    func linkSaysBinary(_ link: ClientLink) {}
+    func linkIsAlive(_ link: ClientLink) {}
+}
+
 /// Speaks HTTP/1.1 and RFC 6455 over one transport. Owner: the loop's thread.
 ///
 /// A link is *held* while it has enough to do: a request over HTTP is being answered, many over

@@ -317,7 +317,7 @@ private final class Standby {
     }
 }
 
-extension Standby: ClientLinkOwner {
+extension Standby: HTTPLinkOwner {
     func link(_ link: ClientLink, asks request: HTTPRequest) {
         if request.target.rawPath == "/healthz" {
             return link.respond(HTTPResponse(200, text: "ok\n"))
@@ -331,10 +331,6 @@ extension Standby: ClientLinkOwner {
         response.headers.append("Retry-After", "1")
         link.respond(response)
     }
-
-    func link(_ link: ClientLink, says message: UnsafeRawBufferPointer) {}
-    func linkSaysBinary(_ link: ClientLink) {}
-    func linkIsAlive(_ link: ClientLink) {}
 
     func linkIsGone(_ link: ClientLink) {
         links.removeAll { $0 === link }

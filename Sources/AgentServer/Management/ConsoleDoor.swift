@@ -128,8 +128,8 @@ final class ConsoleDoor {
         if housekeeping?.isArmed == false { housekeeping?.arm(after: Self.lookEvery) }
     }
 
-    /// Whose connection makes room: a stranger's, else the oldest of who has most, so that nobody
-    /// keeps all others out; nil: nobody has two.
+    /// Whose connection makes room: a stranger's, else the oldest of one who has most, so that
+    /// nobody keeps all others out; nil: nobody has two.
     private func placeToGive() -> Int? {
         if let place = entries.firstIndex(where: { $0.owner == nil }) { return place }
         let counts = Dictionary(entries.map { ($0.owner, 1) }, uniquingKeysWith: +)
@@ -150,7 +150,7 @@ final class ConsoleDoor {
     }
 }
 
-extension ConsoleDoor: ClientLinkOwner {
+extension ConsoleDoor: HTTPLinkOwner {
     func link(_ link: ClientLink, asks request: HTTPRequest) {
         let respond = { [weak link] (response: HTTPResponse) -> Void in link?.respond(response) }
         let path = request.target.rawPath
@@ -177,9 +177,6 @@ extension ConsoleDoor: ClientLinkOwner {
         }
     }
 
-    func link(_ link: ClientLink, says message: UnsafeRawBufferPointer) {}
-    func linkSaysBinary(_ link: ClientLink) {}
-    func linkIsAlive(_ link: ClientLink) {}
     func linkIsGone(_ link: ClientLink) { entries.removeAll { $0.link === link } }
 }
 
