@@ -48,7 +48,7 @@ extension Call {
         case .hold(let who, let on): mark(who) { $0.held = on }
         case .items(_, let deleted, let changed):
             items.removeAll { deleted.contains($0.key) }
-            for item in changed { put(item) }
+            for item in changed { items.put(item) }
         default: break
         }
     }
@@ -75,14 +75,6 @@ extension Call {
 
     private mutating func mark(_ user: UserID, _ change: (inout Participant) -> Void) {
         if let place = index(of: user) { change(&participants[place]) }
-    }
-
-    private mutating func put(_ item: Item) {
-        if let place = items.firstIndex(where: { $0.key == item.key }) {
-            items[place] = item
-        } else {
-            items.append(item)
-        }
     }
 }
 

@@ -3,8 +3,8 @@
 /// What a switchboard tells its shell to do.
 ///
 /// All effects of all inputs form one queue and are performed in order. `persist` is a barrier:
-/// nothing queued after it leaves the process until it is durable. Only `consult` and `recall`
-/// may pass it, because asking tells nobody anything.
+/// nothing queued after it leaves the process until it is durable. Only `consult` and `withdraw`
+/// pass it, because asking tells nobody anything.
 public enum Effect: Sendable, Equatable {
     /// Make these durable before anything after it leaves.
     case persist([Record])
@@ -161,6 +161,14 @@ public enum Reply: Sendable, Equatable {
     /// Why not; nil: yes.
     public var refusalCode: Refusal.Code? {
         if case .refused(let refusal) = self { refusal.code } else { nil }
+    }
+
+    /// The call that it shows; nil: none.
+    package var call: Call? {
+        switch self {
+        case .call(let call, _), .invited(let call, _, _), .callWithErrors(let call, _, _): call
+        case .done, .items, .token, .names, .kept, .refused: nil
+        }
     }
 
     /// The mode of the call that was made; nil: none was.

@@ -146,16 +146,6 @@ public struct RigFailure: Error, Sendable, CustomStringConvertible {
     public init(_ description: String) { self.description = description }
 }
 
-extension Reply {
-    /// The call it shows.
-    var call: Call? {
-        switch self {
-        case .call(let call, _), .invited(let call, _, _), .callWithErrors(let call, _, _): call
-        case .done, .items, .token, .names, .kept, .refused: nil
-        }
-    }
-}
-
 extension Question {
     /// The call it is about.
     public var call: Call { subject.call }

@@ -115,13 +115,3 @@ extension Effect {
         }
     }
 }
-
-extension Reply {
-    /// The call that it shows.
-    fileprivate var call: Call? {
-        switch self {
-        case .call(let call, _), .invited(let call, _, _), .callWithErrors(let call, _, _): call
-        default: nil
-        }
-    }
-}
