@@ -35,7 +35,7 @@ public struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
     /// - Throws: what is wrong with the text.
     public init(parsing text: String) throws(ServerAddressError) {
         guard let mark = text.firstRange(of: "://") else {
-            self.init(try Self.endpoint(text, of: text))
+            self.init(try Self.endpoint(text))
             return
         }
         let scheme = text[..<mark.lowerBound].lowercased()
@@ -52,7 +52,7 @@ public struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
             throw Self.error(text, "has a path that cannot stand in a request")
         }
         let full = Self.withPort(authority, isSecure ? 443 : 80)
-        self.init(try Self.endpoint(full, of: text), isSecure, prefix: Self.prefix(of: path))
+        self.init(try Self.endpoint(full), isSecure, prefix: Self.prefix(of: path))
     }
 
     private static let schemes = ["ws": false, "http": false, "wss": true, "https": true]
@@ -71,9 +71,7 @@ public struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
         return String(path)
     }
 
-    private static func endpoint(
-        _ text: String, of whole: String
-    ) throws(ServerAddressError) -> NetworkAddress {
+    private static func endpoint(_ text: String) throws(ServerAddressError) -> NetworkAddress {
         do throws(EventLoopError) {
             return try NetworkAddress(parsing: text)
         } catch {

@@ -101,16 +101,14 @@ extension PolicyHost {
     }
 
     private func partEnded(_ id: UInt64, _ place: Int, _ outcome: callua_outcome) {
-        guard let plugin = running[id]?.plugin else { return }
-        guard Int(outcome.status) == CALLUA_FINISHED else {
-            return partFailed(id, outcome, plugin)
-        }
+        guard running[id] != nil else { return }
+        guard Int(outcome.status) == CALLUA_FINISHED else { return partFailed(id, outcome) }
         var reader = PlainReader(outcome.value)
         running[id]?.parts.results[place] = reader.values().first ?? .null
     }
 
     /// An error goes on in the handler that waits for all; a kill ends that one too.
-    private func partFailed(_ id: UInt64, _ outcome: callua_outcome, _ plugin: PluginState) {
+    private func partFailed(_ id: UInt64, _ outcome: callua_outcome) {
         let failure = Failure(outcome.failure)
         guard failure == .cpu || failure == .memory else {
             let message = outcome.message

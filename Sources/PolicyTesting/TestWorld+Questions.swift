@@ -135,7 +135,7 @@ extension TestWorld {
     }
 
     /// The time of `ring { for_ = … }` is over: the plugins after that one are asked, or it itself.
-    func inviteAgain(_ arguments: Arguments) throws(Refused) -> LuaValue {
+    func inviteAgain() throws(Refused) -> LuaValue {
         guard let current, let (span, _) = ringing else {
             throw Refused("t.again: the last decision was no ring { for_ = … }")
         }

@@ -14,7 +14,7 @@ extension TestWorld {
         }
         switch name {
         case "invite": return [try invite(arguments)]
-        case "again": return [try inviteAgain(arguments)]
+        case "again": return [try inviteAgain()]
         case "dial": return [try dial(arguments)]
         case "join": return [try join(arguments)]
         case "token": return [try token(arguments)]

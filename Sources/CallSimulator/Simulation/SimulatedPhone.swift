@@ -78,7 +78,7 @@ struct SimulatedPhone {
 
 /// How a reply of the wire reads in the core's words, as far as checks need it.
 extension ServerReply {
-    func reply(to operation: Operation, viewer: UserID) -> Reply {
+    func coreReply(for viewer: UserID) -> Reply {
         switch self {
         case .error(let refusal): return .refused(refusal)
         case .ok(let value):

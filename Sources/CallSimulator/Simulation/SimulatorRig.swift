@@ -290,7 +290,7 @@ extension ServerReply {
     /// What somebody who asked for `operation` sees.
     public func sight(of operation: Operation, _ viewer: UserID) -> Sight {
         guard case .ok(let value) = self else {
-            return .reply(reply(to: operation, viewer: viewer))
+            return .reply(coreReply(for: viewer))
         }
         if case .list = operation {
             let calls = value["calls"]?.array?.compactMap { ServerMessageDecoder().call($0) } ?? []

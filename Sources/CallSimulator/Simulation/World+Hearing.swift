@@ -167,7 +167,7 @@ extension World {
         _ reply: ServerReply, to asked: SimulatedRequest, by address: Address,
         _ rights: SimulatedPhone.Rights, isStale: Bool
     ) throws(RigFailure) {
-        let seen = reply.reply(to: asked.operation, viewer: address.user)
+        let seen = reply.coreReply(for: address.user)
         if let call = seen.call { try checkIsDurable(call.id, call.revision, "a reply") }
         try checkRights(reply, asked, address, rights)
         if let key = asked.key, !asked.operation.isReading, reply.isKept {

@@ -21,10 +21,10 @@ extension World {
                     resumed: welcome.resumed), phone)
         case .send(let bytes): send(bytes, toServerOver: line)
         case .reply(let number, let reply):
-            guard let asked = phones[phone].asked.removeValue(forKey: number),
+            guard phones[phone].asked.removeValue(forKey: number) != nil,
                 phones[phone].stale.remove(number) == nil
             else { return }
-            try understand(.reply(reply.reply(to: asked.operation, viewer: address.user)), phone)
+            try understand(.reply(reply.coreReply(for: address.user)), phone)
         case .lost(let number): phones[phone].asked[number] = nil
         case .event(.call(let event)): try understand(.event(event, now: now), phone)
         case .event(.unknown(let name, _)):

@@ -60,7 +60,7 @@ extension MistakeFinder {
     // MARK: Loops
 
     /// `for user in call.users do`.
-    mutating func judgeLoop(_ locals: [LuaLocal], _ values: [LuaExpression]) {
+    mutating func judgeLoop(over values: [LuaExpression]) {
         guard values.count == 1, let walked = values.first else { return }
         let type = type(of: walked)
         guard let kinds = type.kinds, kinds.isDisjoint(with: ["function"]) else { return }

@@ -159,7 +159,7 @@ package struct MistakeFinder {
             for (index, target) in targets.enumerated() {
                 judgeAssignment(target, index < values.count ? values[index] : nil)
             }
-        case .loop(let locals, let values, _): judgeLoop(locals, values)
+        case .loop(_, let values, _): judgeLoop(over: values)
         case .back, .blocks: break
         }
     }
