@@ -28,9 +28,12 @@ public struct Pace {
 
 /// A message that was seen to be incomplete. An object of its own, because few links have one.
 public final class Unfinished {
+    /// When it was seen first.
     public let since: Moment
+    /// How fast it comes.
     public var pace: Pace
 
+    /// A message of which `count` bytes are there at `now`.
     public init(since now: Moment, _ count: Int) {
         since = now
         pace = Pace(from: count)

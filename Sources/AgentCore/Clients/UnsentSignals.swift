@@ -7,9 +7,12 @@ import CallModel
 public final class UnsentSignals {
     /// What is unsent of one sender.
     public struct Share: Equatable {
+        /// How many signals.
         public var count = 0
+        /// Bytes of them, as `note` was told.
         public var bytes = 0
 
+        /// So many of so many bytes.
         public init(count: Int = 0, bytes: Int = 0) {
             self.count = count
             self.bytes = bytes

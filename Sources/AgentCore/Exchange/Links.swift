@@ -8,9 +8,13 @@ import StoreContract
 public protocol Deliverer: AnyObject {
     /// The text of the reply that `request` will get.
     func note(_ reply: WrittenReply, to request: RequestID)
+    /// Answers a request, once.
     func deliver(_ reply: Reply, to request: RequestID)
+    /// Answers a `hello` with the live calls, newest first; `more`: there are others.
     func deliver(welcome calls: [Call], more: Bool, to request: RequestID)
+    /// Tells these devices of an event; what a device without a connection misses is kept for it.
     func deliver(_ event: CallEvent, to receivers: [Address])
+    /// Answers a `call.list` of `user`.
     func deliver(_ page: CallPage, to request: RequestID, of user: UserID)
     /// Another device took the place of this one.
     func replace(_ address: Address)
@@ -20,8 +24,11 @@ public protocol Deliverer: AnyObject {
 
 /// Whoever thinks for the policies.
 public protocol PolicyLink: AnyObject {
+    /// Asks; `Input.answered` or `Input.thinking` follows, or the core's own deadline comes.
     func ask(_ question: Question)
+    /// The answer to a question no longer matters; one that is under way is dropped.
     func withdraw(_ question: QuestionID)
+    /// Tells what is stored by now; those of one call are told in order.
     func tell(_ report: Report)
     /// Called once a turn: what was gathered goes to the policy thread.
     func flush()

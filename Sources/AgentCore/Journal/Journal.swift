@@ -5,15 +5,23 @@ import Collections
 
 /// One plugin's part of a decision, for the journal.
 public struct JournalAnswer: Sendable {
+    /// The hook, without `on.`.
     public var hook: String
+    /// The account that it was about.
     public var user: UserID
+    /// Who was asked.
     public var plugin: String
+    /// The generation of the plugin.
     public var generation: String
     /// `accept`, `reject`, …, or what became of the question.
     public var decision: String
+    /// More of the decision, for a person.
     public var detail: String?
+    /// Processor time of its runs, in nanoseconds.
     public var processor: UInt64
+    /// From when it was asked to its answer.
     public var wall: Milliseconds
+    /// How the plugin failed; nil: it did not.
     public var failure: String?
 
     /// `plugin` was asked at `hook` about `user`, and said `decision`.
@@ -68,9 +76,13 @@ public final class Journal {
 
     /// What is known of a call.
     public struct Found: Sendable {
+        /// Packed entries: `JournalText` makes JSON of them.
         public let bytes: [UInt8]
+        /// From when their times count.
         public let since: Moment
+        /// Entries that were taken out of the middle.
         public let leftOut: Int
+        /// Signals that were sent in the call; they have no entries.
         public let signals: Int
         /// Whether nothing is missing at its beginning.
         public let isWhole: Bool
@@ -86,15 +98,19 @@ public final class Journal {
 
     /// A part of a journal that is to be written to a file.
     public struct Part: Sendable {
+        /// Whose journal.
         public let call: CallID
+        /// From when its times count.
         public let since: Moment
+        /// Packed entries.
         public let bytes: [UInt8]
     }
 
+    /// How much is kept; a smaller bound counts from the next entry on.
     public var limits = Limits()
     /// Whether parts are kept until `takeParts`: a file keeps them.
     public var isWritten = false
-    /// Requests and devices of people, for who asks why a phone did not ring.
+    /// Requests and devices of people, for whoever asks why a phone did not ring.
     public private(set) var people = PeopleJournal()
     private var journals = Slab<CallJournal>()
     private var places = HashIndex()
@@ -205,7 +221,7 @@ public final class Journal {
         endEntry(of: journal, at: now)
     }
 
-    /// A call is as it is now, by the doing of `actor`.
+    /// A call is as it is now because of what `actor` did.
     public func changed(
         _ call: borrowing Call, by actor: (name: String, device: String?), at now: Moment
     ) {

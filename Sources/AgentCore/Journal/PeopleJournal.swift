@@ -3,8 +3,8 @@
 import CallModel
 import Collections
 
-/// The newest refused invitations, and comings and goings of devices, for who asks why a phone did
-/// not ring.
+/// The newest refused invitations, and comings and goings of devices, for whoever asks why a phone
+/// did not ring.
 public struct PeopleJournal {
     /// Entries of each kind that are kept.
     static let most = 10_000
@@ -15,19 +15,27 @@ public struct PeopleJournal {
 
     /// An invitation that made no call.
     public struct Refused: Sendable {
+        /// When.
         public let at: Moment
+        /// Who wanted to invite.
         public let caller: UserID
+        /// Whom; the first ones, where there were many.
         public let invitees: [UserID]
+        /// Why not.
         public let code: Refusal.Code
+        /// The same, for a person.
         public let message: String
     }
 
     /// A device came or went.
     public struct Connection: Sendable {
+        /// When.
         public let at: Moment
+        /// Which device.
         public let device: DeviceID
         /// Why it went, such as `revoked`; nil: it did by itself.
         public let why: String?
+        /// Whether it came; else it went.
         public let isThere: Bool
     }
 
