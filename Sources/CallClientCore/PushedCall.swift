@@ -42,7 +42,7 @@ public struct PushedCall: Sendable, Equatable {
     /// The same from the moment at which the server sent it, in milliseconds.
     public let expiresIn: Milliseconds
 
-    /// What is shown as the name of who calls.
+    /// What is shown as the name of the caller.
     public var shownCaller: String { callerName ?? caller }
     /// Whether the call has video.
     public var hasVideo: Bool { kind == "video" }

@@ -3,7 +3,7 @@
 import Collections
 import CallModel
 
-/// Counts of who takes part in held invitations, so that nobody has to look through all of them.
+/// Counts who takes part in held invitations, so that nobody has to look through all of them.
 struct HeldUsers: Sendable {
     /// Somebody's part in a held invitation.
     enum Part: Hashable, Sendable {

@@ -16,7 +16,7 @@ extension Switchboard {
     // MARK: call.report
 
     mutating func report(_ asker: Asker, _ id: CallID, _ report: MediaReport) throws(Refusal) {
-        // A mode without media ignores reports, also of who has left (D47).
+        // A mode without media ignores reports, also of users who have left (D47).
         let known = try locate(asker, id)
         let mode = calls[known.slot].mode
         guard mode.has(.media) else { return answer(asker, .done) }
@@ -114,7 +114,7 @@ extension Switchboard {
         var keys = deleted
         for item in change.put where !keys.contains(item.key) { keys.append(item.key) }
         guard items != before else { return answer(asker, .items(items, keys: keys)) }
-        // Items of an ended call are kept for who reads it later; nobody is told (A1).
+        // Items of an ended call are kept for whoever reads it later; nobody is told (A1).
         guard isLive else {
             calls[place.slot].items = items
             calls[place.slot].revision += 1

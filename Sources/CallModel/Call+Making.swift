@@ -123,7 +123,7 @@ extension Participant {
 }
 
 extension Call {
-    /// When the delivery check or acknowledgement limit of who is told `now` is over. Not before
+    /// When the delivery check or acknowledgement limit of somebody told `now` is over. Not before
     /// the devices are told: the time of the policies does not count (A22).
     package func deliveryAlarm(at now: Moment) -> Moment? {
         (mode.acknowledgeWithin ?? deliveryCheck).map { now + $0 }

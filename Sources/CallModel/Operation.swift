@@ -120,7 +120,7 @@ public struct Invitation: Sendable, Equatable {
     /// What a push shows.
     public var push: PushText?
 
-    /// The delivery check of who only says that there is one.
+    /// The delivery check where a request only says that there is one.
     public static let usualDeliveryCheck: Milliseconds = 5_000
 
     /// An invitation of `invitees` with the defaults of the protocol.
@@ -139,7 +139,7 @@ public struct Acceptance: Sendable, Equatable {
     /// An acceptance with the defaults of the protocol.
     public init() {}
 
-    /// An acceptance of who sends `audio` and `video`.
+    /// An acceptance by a user who sends `audio` and `video`.
     public init(audio: Bool?, video: Bool?) { (self.audio, self.video) = (audio, video) }
 }
 

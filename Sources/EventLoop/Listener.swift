@@ -23,7 +23,7 @@ public final class Listener: LoopHandle {
         /// How many may come in a second; more wait in the kernel. Nil: all.
         public var acceptsPerSecond: Int?
         /// Bytes that the kernel takes for a TCP peer beyond what that has room for, until its
-        /// connection `isKnown`; nil, and for who is known: as many as it likes, some megabytes.
+        /// connection `isKnown`; nil, and for known ones: as many as it likes, some megabytes.
         public var strangersSendBuffer: Int?
 
         /// The defaults.

@@ -100,7 +100,7 @@ public final class ClientDesk {
 
     /// Something happened to a line.
     ///
-    /// - Parameter trace: that which a message names.
+    /// - Parameter trace: the one that a message names.
     public func handle(
         _ input: LineMachine.Input, of line: Line, trace: TraceParent? = nil
     ) {

@@ -85,7 +85,7 @@ public final class Exchange {
     /// Commits that took longer than `commitWithin`.
     public internal(set) var lateCommits: UInt64 = 0
     var repeated = RepeatedLine()
-    /// Where what happens comes from, for who looks at a whole system.
+    /// To which trace what happens belongs, for whoever looks at a whole system.
     var traces = RequestTraces()
     /// What happens to calls; nil: nobody keeps it.
     public var journal: Journal?

@@ -140,7 +140,7 @@ final class DecisionLog {
 
     // MARK: Following along
 
-    /// How long the inputs of new decisions are kept for who follows along, in milliseconds.
+    /// How long the inputs of new decisions are kept for whoever follows along, in milliseconds.
     static let followedFor: Int64 = 30_000
 
     /// Somebody follows along, and asks again soon.

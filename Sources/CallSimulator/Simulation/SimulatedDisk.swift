@@ -32,7 +32,8 @@ final class SimulatedDisk {
         return (changes, result)
     }
 
-    /// A store in memory refuses nothing to who is alone: whatever fails is planned by the world.
+    /// A store in memory refuses nothing to a server that is alone: whatever fails is planned by
+    /// the world.
     private func surely<Value>(_ body: () throws(StoreError) -> Value) -> Value {
         do throws(StoreError) {
             return try body()

@@ -77,7 +77,7 @@ extension PolicyHost {
 
     /// Whether the plugins before are asked first if they fail alike: a bug that they have too is
     /// no reason to return to them, and whoever knows of it undoes no reload. They are asked in a
-    /// turn of its own, which counts for who brought it about.
+    /// turn of its own, which counts for whoever brought it about.
     private func compare(
         _ record: DecisionRecord?, of cause: Cause, _ wasKnown: Bool, isCanary: Bool
     ) -> Bool {
