@@ -1,4 +1,4 @@
-// The identity of a client, from its token.
+// Who a client or an operator is, from a token.
 
 import AgentCore
 import CallModel
