@@ -82,6 +82,22 @@ def test_the_ring_time_misses_too_and_an_answer_does_not(agent):
     arrive(agent, "carl", "tablet").quiet()
 
 
+def test_a_call_that_was_ended_while_it_rang_is_missed_too(agent):
+    """The demo hangs up so: the invitee stays pending in a call that is over."""
+    alice = agent.connect("alice")
+    calls = []
+    for mode in ("managed", "advanced"):
+        calls.append(invite(alice, "bob", mode=mode))
+        alice.ok("call.end", call_id=calls[-1])
+        alice.forget()
+    bob = arrive(agent)
+    told = [bob.event("call.missed") for _ in calls]
+    assert [one["call_id"] for one in told] == calls
+    assert {one["missed"] for one in told} == {2}
+    assert {one["call"]["end"]["detail"] for one in told} == {"ended_while_ringing"}
+    bob.quiet()
+
+
 def test_who_is_connected_has_heard_it_already(agent):
     alice, bob = agent.connect("alice"), agent.connect("bob")
     call = invite(alice, "bob", mode="common")

@@ -29,7 +29,7 @@ final class MissedCalls {
         var count = count
         for one in all {
             guard let call = one.call else { continue }
-            if call.participant(live.address.user)?.isCalledAgain == true {
+            if call.callsAgain(live.address.user) {
                 count -= 1
             } else {
                 missed.append((call, one.at))
@@ -60,7 +60,11 @@ final class MissedCalls {
     }
 }
 
-extension Participant {
+extension Call {
     /// Whether the user, called in vain before, was added again since, and rings or has answered.
-    fileprivate var isCalledAgain: Bool { state.isLive || answeredAt != nil }
+    /// Who rang when the call was ended stays pending in it for ever, and is called no more.
+    fileprivate func callsAgain(_ user: UserID) -> Bool {
+        guard let part = participant(user) else { return false }
+        return isLive && part.state.isLive || part.answeredAt != nil
+    }
 }
