@@ -52,7 +52,8 @@ extension Switchboard {
         }
         var commit = change(place.slot, by: asker, .call)
         applyAccept(place.index, &commit)
-        commit.join(place.index, by: asker, acceptance, at: now)
+        commit.join(
+            place.index, device: asker.device, saying: asker.text, acceptance, at: now)
         finish(&commit)
         if mode.has(.hold) {
             settleOtherCalls(of: asker, but: place.slot, holding: acceptance.holdActive)
@@ -125,19 +126,26 @@ extension Switchboard {
 }
 
 extension Commit {
-    /// The participant at `index` joins with the asker's device.
-    mutating func join(_ index: Int, by asker: Asker, _ acceptance: Acceptance, at now: Moment) {
-        join(index, device: asker.device, saying: asker.text, acceptance, at: now)
-    }
-
     /// The participant at `index` joins with `device`; nil: by a policy's decision, without one.
     mutating func join(
         _ index: Int, device: DeviceID?, saying text: String?, _ acceptance: Acceptance,
         at now: Moment
     ) {
         say(text, index)
-        let sendsVideo = acceptance.video ?? (call.kind == "video")
-        call.participants[index].join(
-            with: device, audio: acceptance.audio ?? true, video: sendsVideo, at: now)
+        let isVideo = call.kind == "video"
+        if change(of: index)?.from == nil { call.participants[index].video = isVideo }
+        call.participants[index].join(with: device, at: now)
+        send(index, audio: acceptance.audio ?? true, video: acceptance.video ?? isVideo)
+    }
+
+    /// What the participant at `index` sends, nil: as before. The others hear of what is not as
+    /// they know it: for somebody new, audio, and video where the call's kind is that.
+    mutating func send(_ index: Int, audio: Bool?, video: Bool?) {
+        let part = call.participants[index]
+        let (audio, video) = (audio ?? part.audio, video ?? part.video)
+        guard (audio, video) != (part.audio, part.video) else { return }
+        (call.participants[index].audio, call.participants[index].video) = (audio, video)
+        let flags = CallEvent.Kind.mediaFlags(part.user, audio: audio, video: video)
+        notify(.joinedPrimaries(except: part.user), flags)
     }
 }

@@ -94,6 +94,7 @@ extension Switchboard {
         var commit = change(slot, by: asker, .call)
         if let known, commit.call.participants[known].state == .joined {
             commit.moveCall(known, to: asker)
+            commit.send(known, audio: acceptance.audio, video: acceptance.video)
             return finish(&commit)
         }
         let index = known ?? commit.call.participants.count
@@ -105,7 +106,7 @@ extension Switchboard {
         } else {
             commit.add(Participant(user: asker.user, role: .joiner, state: .joined, at: now))
         }
-        commit.join(index, by: asker, acceptance, at: now)
+        commit.join(index, device: asker.device, saying: asker.text, acceptance, at: now)
         finish(&commit)
     }
 

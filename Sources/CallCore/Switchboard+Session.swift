@@ -45,17 +45,12 @@ extension Switchboard {
 
     mutating func media(_ asker: Asker, _ id: CallID, audio: Bool?, video: Bool?) throws(Refusal) {
         let place = try locateJoined(asker, id)
-        let audio = audio ?? self[place].audio
-        let video = video ?? self[place].video
-        guard audio != self[place].audio || video != self[place].video else {
+        let part = self[place]
+        guard (audio ?? part.audio, video ?? part.video) != (part.audio, part.video) else {
             return answer(asker, .done)
         }
         var commit = change(place.slot, by: asker, .done)
-        commit.call.participants[place.index].audio = audio
-        commit.call.participants[place.index].video = video
-        commit.notify(
-            .joinedPrimaries(except: asker.user),
-            .mediaFlags(asker.user, audio: audio, video: video))
+        commit.send(place.index, audio: audio, video: video)
         finish(&commit)
     }
 

@@ -74,11 +74,8 @@ extension Participant {
     }
 
     /// Joins with `device`; nil: by a policy's decision, without one.
-    package mutating func join(
-        with device: DeviceID?, audio: Bool, video: Bool, at now: Moment
-    ) {
+    package mutating func join(with device: DeviceID?, at now: Moment) {
         self.device = device
-        (self.audio, self.video) = (audio, video)
         answeredAt = now
         (held, mediaConnected) = (false, false)
         isAnsweredFor = device == nil
