@@ -27,10 +27,14 @@ extension Switchboard {
         welcome(request, place, address, resumed: resumed)
     }
 
-    /// Makes room for one more device (A15).
+    /// Makes room for one more device (A15). One with which the user is in a call is not idle: it
+    /// goes only when all are.
     private mutating func replaceIdlest(_ place: Int32) {
         while users[place].devices.count >= max(1, settings.devicesPerUser) {
-            guard let idlest = users[place].devices.min(by: { $0.usedAt < $1.usedAt })
+            let (id, all) = (users[place].id, users[place].devices)
+            let parts = users[place].calls.compactMap { calls[$0].participant(id) }
+            let idle = all.filter { one in !parts.contains { $0.isJoined(with: one.id) } }
+            guard let idlest = (idle.isEmpty ? all : idle).min(by: { $0.usedAt < $1.usedAt })
             else { return }
             users[place].devices.removeAll { $0.id == idlest.id }
             effects.append(.replace(Address(users[place].id, idlest.id)))

@@ -149,6 +149,11 @@ public struct Participant: Sendable, Equatable {
     /// Whether the user is in the call by a policy's decision alone, without a device.
     public var isUnattended: Bool { isAnsweredFor && state == .joined && device == nil }
 
+    /// Whether the user is in the call with `device`.
+    package func isJoined(with device: DeviceID) -> Bool {
+        state == .joined && self.device == device
+    }
+
     /// Keeps what a push shows, in the place of any note; nil: the default, of which nothing need
     /// be kept.
     public mutating func keep(push: PushText?) {
