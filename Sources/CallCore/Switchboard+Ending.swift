@@ -53,10 +53,12 @@ extension Switchboard {
     mutating func dismissAnsweredFor(_ commit: inout Commit) {
         guard commit.call.isLive, commit.call.participants.contains(where: \.isUnattended)
         else { return }
-        for participant in commit.call.participants
-        where participant.state.isLive && !participant.isUnattended {
-            guard isLost(participant) else { return }
-        }
+        // Who is only to take the place of such an account has nobody to talk to either (K103).
+        let others = commit.call.participants.filter { $0.state.isLive && !$0.isUnattended }
+        guard
+            others.allSatisfy({ isLost($0) })
+                || others.allSatisfy({ commit.call.transfer(to: $0.user) != nil })
+        else { return }
         let mode = commit.call.mode
         guard mode.has(.leave) else {
             // Where the last answer ends a call, `endIfDone` says so with a better reason.
@@ -74,7 +76,7 @@ extension Switchboard {
     /// Ends the call when too few are left or everybody has answered, as its mode says (R12, A19).
     private mutating func endIfDone(_ commit: inout Commit) {
         let mode = commit.call.mode
-        let pending = commit.call.pendingCount
+        let pending = commit.call.expectedCount
         let joined = commit.call.joinedCount
         let somebodyLeft = commit.changes.contains {
             $0.from == .joined && commit.call.participants[$0.index].state == .left
@@ -95,7 +97,7 @@ extension Switchboard {
         let isDone =
             switch mode.endWhenAnswered {
             case .always: true
-            case .ifNobodyJoined: commit.call.answeredAt == nil
+            case .ifNobodyJoined: commit.call.answeredAt == nil || commit.call.isLeftToOne
             case .ifAlone: joined <= 1
             case .never: false
             }

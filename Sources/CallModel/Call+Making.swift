@@ -165,6 +165,15 @@ extension Call {
         count(\.isLive) - transfers.count(where: \.isPending)
     }
 
+    /// How many are rung for to join those who are there: whoever shall take the place of one of
+    /// them comes in its stead, and nobody more (K103).
+    package var expectedCount: Int {
+        pendingCount - transfers.count(where: \.isPending)
+    }
+
+    /// Whether the call is one of two, was handed over, and nobody is there to talk to (K105).
+    package var isLeftToOne: Bool { mode.isTwoParty && joinedCount <= 1 && !transfers.isEmpty }
+
     /// All who have joined have to report their media again, before `deadline`.
     package mutating func connectAnew(until deadline: Moment) {
         for index in participants.indices where participants[index].mediaConnected {
@@ -233,6 +242,7 @@ extension Call {
         for index in participants.indices
         where participants[index].role != .caller
             && participants[index].reason != .forwarded
+            && transfer(to: participants[index].user) == nil
         {
             (others, last) = (others + 1, index)
             let state = participants[index].state
