@@ -28,6 +28,9 @@ public struct ServerLimits: Sendable, Equatable {
     public var newcomersPerTurn = 16
     /// Requests of one user in a second; 0: as many as it likes.
     public var requestsPerSecond = 200
+    /// Bytes that one user may say in a second over all its connections; 0: any number. More is
+    /// read later, when that is paid.
+    public var bytesPerSecondMax = 4 << 20
     /// Bytes of a page of `call.list` that cost as much as one request.
     public var pagePart = 16 << 10
     /// Invitations of one user in a minute, each invitee counted; 0: as many as it likes.

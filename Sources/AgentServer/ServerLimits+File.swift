@@ -20,6 +20,7 @@ extension ServerLimits {
         callsPerUser = limits.callsPerUser
         names = limits.names
         namesForEverybody = configuration.namesFor == .everybody
+        bytesPerSecondMax = limits.maxRate
         requestsUnderWay = limits.requestsUnderWay
         refusalsAtOnce = limits.refusalsAtOnce
         connections = limits.connections

@@ -360,6 +360,8 @@ extension Configuration {
         public var requestsUnderWay = 128
         /// Bytes of a page of calls that cost as much as one request.
         public var pagePart = 16 << 10
+        /// Bytes of one user in a second; 0: any number.
+        public var maxRate = 4 << 20
         /// Refusals for a user's rate, before its connections are not read for a moment.
         public var refusalsAtOnce = 32
         /// Newcomers in a second.

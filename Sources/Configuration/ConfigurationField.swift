@@ -358,6 +358,12 @@ extension ConfigurationField {
             c, v throws(LuaProblem) in c.limits.pagePart = try v.size(1_024...1 << 20)
         },
         .server(
+            "limits.max_rate", "size", "\"4MB\"",
+            "Of one user in a second; what is more is read later; 0: any."
+        ) {
+            c, v throws(LuaProblem) in c.limits.maxRate = try v.size(0...1 << 40)
+        },
+        .server(
             "limits.refusals_at_once", "integer", "32",
             "For the rate of a user in 20 ms; then its connections are not read."
         ) {

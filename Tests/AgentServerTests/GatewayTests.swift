@@ -346,6 +346,43 @@ import WebProtocols
         #expect(refused() <= 14)
     }
 
+    @Test func whoSaysTooMuchIsReadLaterOverAllItsConnections() throws {
+        let rig = try GatewayRig(tokens: Strangers()) {
+            // Fifty of these long messages until the timer fires.
+            ($0.restFor, $0.bytesPerSecondMax) = (60_000, 50 * 5_000 / 60)
+        }
+        defer { rig.close() }
+        let devices = try (0..<5).map { try rig.device("bob", "device-\($0)") }
+        let alice = try rig.device("alice")
+        let space = String(repeating: " ", count: 5_000)
+        for device in devices { for id in 1...40 { device.say(question(id) + space) } }
+        func answered() -> Int {
+            devices.reduce(0) { sum, device in
+                sum + (1...40).count { device.reply(to: $0) != nil }
+            }
+        }
+        try rig.waiter.wait(for: "most answers") { answered() >= 49 }
+        let client = try rig.client()
+        client.request("POST", "/v1/call/list", "Authorization: Bearer dev:bob\r\n", body: "{}")
+        try rig.waiter.wait(for: "a refusal") { client.status == 429 }
+        alice.say(question(90))
+        try rig.waiter.wait(for: "somebody else's answer") { alice.reply(to: 90) != nil }
+        #expect(answered() <= 51)
+    }
+
+    @Test func whatWasSaidTooMuchIsReadWhenItIsPaid() throws {
+        let rig = try GatewayRig(tokens: Strangers()) {
+            ($0.restFor, $0.bytesPerSecondMax) = (1, 5_000_000)
+        }
+        defer { rig.close() }
+        let devices = try (0..<2).map { try rig.device("bob", "device-\($0)") }
+        let space = String(repeating: " ", count: 5_000)
+        for device in devices { for id in 1...40 { device.say(question(id) + space) } }
+        try rig.waiter.wait(for: "all answers") {
+            devices.allSatisfy { device in (1...40).allSatisfy { device.reply(to: $0) != nil } }
+        }
+    }
+
     @Test func clientsAreMovedAwayInWaves() throws {
         let rig = try GatewayRig()
         defer { rig.close() }

@@ -72,7 +72,8 @@ import Testing
               timers = 20, timers_per_cause = 2, limit_keys = 60, limit_keys_per_cause = 5,
               fetches = 30, fetches_per_cause = 3, handlers = 40, handlers_per_cause = 4,
               vars = "50KB", vars_per_cause = "5KB", kv_per_cause = "6KB",
-              log_lines_per_minute = 70, log_lines_per_cause = 8, refusals_at_once = 9 }
+              log_lines_per_minute = 70, log_lines_per_cause = 8, refusals_at_once = 9,
+              max_rate = "70KB" }
             """)
         let settings = configuration.settings(hooks: [])
         #expect(configuration.limits.reportsPerCause == 6)
@@ -86,6 +87,7 @@ import Testing
         (expected.vars, expected.varsOfCause, expected.keptOfCause) = (50 << 10, 5 << 10, 6 << 10)
         (expected.logLinesPerMinute, expected.logLinesOfCause) = (70, 8)
         #expect(limits == expected && configuration.limits.refusalsAtOnce == 9)
+        #expect(configuration.limits.maxRate == 70 << 10)
         #expect(throws: ScriptProblems.self) { try read("limits.held_time = '6ms'") }
     }
 

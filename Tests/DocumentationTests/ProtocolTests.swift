@@ -315,6 +315,11 @@ import WebProtocols
                 "`limits.refusals_at_once`", "further requests are read later",
             ],
             [
+                "what one user says",
+                "\(bytes(limits.bytesPerSecondMax)) a second", "`limits.max_rate`",
+                "further messages are read later; over HTTP `rate_limited`",
+            ],
+            [
                 "an HTTP request from its first byte", span(limits.requestWithin),
                 "`limits.request_time`", "closed",
             ],

@@ -65,10 +65,13 @@ final class Gateway {
     /// How many links this round has checked.
     var lookedAt = 0
     /// Requests of each user that were refused for its rate since the timer last fired.
-    private var refusals: [UserID: Int] = [:]
-    /// Links that are not read until the timer fires, because they ask faster than they may.
-    private var resting: [ClientLink] = []
-    private var restTimer: Timer?
+    var refusals: [UserID: Int] = [:]
+    /// What users said since then.
+    var heardBytes = HeardBytes()
+    /// Links that are not read until the timer fires, because their users ask faster than they may
+    /// or say too much.
+    var resting: [ClientLink] = []
+    private(set) var restTimer: Timer?
     /// The settings in force are not stored yet, so a crash would lose them: no client may rely on
     /// them.
     var isStarting = false
@@ -175,13 +178,6 @@ final class Gateway {
         }
         return identity
     }
-
-    private func endRest() {
-        refusals.removeAll(keepingCapacity: true)
-        let rested = resting
-        resting = []
-        for link in rested { link.restEnds() }
-    }
 }
 
 extension Gateway: ClientDeskOwner {
@@ -227,6 +223,10 @@ extension Gateway: ClientLinkOwner {
         // A lost lease sends everybody away.
         guard link.isWebSocket else { return }
         desk.message(message, over: link.line)
+        link.said += message.count
+        guard link.said >= Self.heardStep, let identity = link.line.identity else { return }
+        heard(link.said, from: identity, over: link)
+        link.said = 0
     }
 
     func linkSaysBinary(_ link: ClientLink) { desk.handle(.binary, of: link.line) }

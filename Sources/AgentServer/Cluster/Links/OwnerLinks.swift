@@ -239,7 +239,14 @@ final class OwnerLinks {
     private func endRest() {
         let rested = resting
         resting = []
-        for client in rested { client.restEnds() }
+        for client in rested {
+            if let user = client.line.identity?.user, gateway.isTooLoud(user) {
+                resting.append(client)
+            } else {
+                client.restEnds()
+            }
+        }
+        if !resting.isEmpty { restTimer?.arm(after: gateway.limits.restFor) }
     }
 }
 
