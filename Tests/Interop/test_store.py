@@ -8,6 +8,7 @@ from websockets.exceptions import ConnectionClosed
 
 from agent import wait_for
 from calls import changes
+from support import BUSY, SUPPORT
 
 TROUBLE = [
     "write:70:1:eio", "write:71:1:full", "write:85:1:readonly", "write:90:5:full",
@@ -241,3 +242,16 @@ def test_a_store_whose_files_were_taken_away_acknowledges_nothing(make_agent, ta
     agent.start()
     known = {call["call_id"] for call in agent.connect("alice").hello["calls"]}
     assert set(made.values()) <= known
+
+
+def test_a_reload_while_the_store_is_away_says_what_is_true(make_agent):
+    """It is in force and not stored: whoever waits hears that, and not that nobody answers."""
+    agent = make_agent(SUPPORT, {"support": BUSY}).start()
+    bring_back = take_database(agent.folder / "state")
+    agent.configure(SUPPORT, {"support": BUSY + "-- another one\n"})
+    code, words = agent.tool("reload")
+    assert code == 0 and "is in force" in words and "not stored" in words, words
+    bring_back()
+    wait_for("readyz", agent.is_ready)
+    code, words = agent.tool("reload")
+    assert code == 0 and "not stored" not in words, words

@@ -56,8 +56,8 @@ extension Reloader {
             "canary begun", ("generation", next.deployment.name),
             ("for", next.order.newest.extent.text), ("salt", next.order.newest.extent.salt))
         let takenBack = before == next.deployment.name ? nil : before
-        stage?.settle(next, takenBack: takenBack, beside: active) { [unowned self] in
-            finish(ticket, .success(reloaded))
+        finish(ticket, reloaded) {
+            stage?.settle(next, takenBack: takenBack, beside: active, $0)
         }
         end()
     }
@@ -69,7 +69,7 @@ extension Reloader {
         var reloaded = Reloaded(generation: active.name)
         reloaded.takenBack = name
         log.info("canary ended", ("generation", name))
-        ended(name) { [unowned self] in finish(ticket, .success(reloaded)) }
+        finish(ticket, reloaded) { ended(name, $0) }
         end()
     }
 

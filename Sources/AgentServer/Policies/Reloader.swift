@@ -151,6 +151,11 @@ final class Reloader {
     private var waiting: [Int: (Outcome) -> Void] = [:]
     private var wanted: [(ticket: Int, aim: Aim)] = []
     private var isBusy = false
+    /// What is in force and waits to be stored, and until when whoever asked for it does.
+    private var unstored: [(ticket: Int, due: Int64, reloaded: Reloaded)] = []
+    private var patience: Timer?
+    /// Whoever asked for it waits so long, in milliseconds.
+    private static let storedWithin: Int64 = 5_000
     /// The grants that plugins may have at most; nil: not known.
     var grants: () -> Grants? = { nil }
     /// The decisions recorded so far.
@@ -196,6 +201,7 @@ final class Reloader {
         let results = try Mailbox<Built>(on: loop) { [unowned self] batch in
             for built in batch { take(built) }
         }
+        patience = Timer(on: loop) { [unowned self] in losePatience() }
         let jobs = jobs
         thread = try WorkerThread(name: "warm", stackSize: 4 << 20, yields: true) {
             var batch: [Job] = []
@@ -305,9 +311,7 @@ final class Reloader {
                 "reloaded", ("generation", reloaded.generation),
                 ("replayed", "\(reloaded.replay?.asked ?? 0)"),
                 ("changed", "\(reloaded.replay?.changed ?? 0)"))
-            enforced(deployment, takenBack) { [unowned self] in
-                finish(ticket, .success(reloaded))
-            }
+            finish(ticket, reloaded) { enforced(deployment, takenBack, $0) }
             end()
         }
     }
@@ -332,6 +336,37 @@ final class Reloader {
 
     func finish(_ ticket: Int, _ outcome: Outcome) {
         waiting.removeValue(forKey: ticket)?(outcome)
+    }
+
+    /// Finishes what is in force when it is stored, as `keep` is told. A store that is away may
+    /// come back in an hour: whoever waits hears after a while what is true until then.
+    func finish(_ ticket: Int, _ reloaded: Reloaded, keep: (@escaping () -> Void) -> Void) {
+        unstored.append((ticket, Clock.bootMilliseconds() + Self.storedWithin, reloaded))
+        armPatience()
+        keep { [weak self] in
+            self?.unstored.removeAll { $0.ticket == ticket }
+            self?.finish(ticket, .success(reloaded))
+        }
+    }
+
+    private func armPatience() {
+        guard let first = unstored.first, patience?.isArmed == false else { return }
+        patience?.arm(at: first.due)
+    }
+
+    private func losePatience() {
+        let now = Clock.bootMilliseconds()
+        while let first = unstored.first, first.due <= now {
+            unstored.removeFirst()
+            var reloaded = first.reloaded
+            let warning =
+                "this is in force, but not stored, because the store does not answer: it will be "
+                + "when the store is back, and a crash before that would undo it"
+            log.warn("reloaded, and not stored yet", ("generation", reloaded.generation))
+            reloaded.warnings.append(warning)
+            finish(first.ticket, .success(reloaded))
+        }
+        armPatience()
     }
 }
 
