@@ -56,6 +56,20 @@ extension Journal {
         journal.changed(call(number), by: ("ann", "phone"), at: start + number)
     }
 
+    @Test func aCallOfAnEarlierProcessSaysThatThereWasABeginning() {
+        let journal = Journal(begun: start + 1_000)
+        // Its first change again, as of a question that is asked once more after a crash.
+        journal.changed(call(1), by: ("policy", nil), at: start + 1_200)
+        journal.changed(call(1, revision: 2), by: ("ann", "phone"), at: start + 1_300)
+        invite(journal, 1_000)
+        let found = entries(journal, id(1))
+        #expect(found.map { $0["kind"]?.string } == ["note", "change", "change"])
+        #expect(found[0]["at"]?.integer == (start + 1_000).milliseconds)
+        #expect(journal.found(id(1))?.isWhole == false)
+        #expect(entries(journal, id(1_000)).map { $0["kind"]?.string } == ["request", "change"])
+        #expect(journal.found(id(1_000))?.isWhole == true)
+    }
+
     @Test func entriesComeInTheirOrderAlsoWithinOneMillisecond() {
         let journal = Journal()
         invite(journal, 0)

@@ -146,6 +146,11 @@ def test_it_survives_a_crash_and_a_small_memory(make_agent):
     assert [one["kind"] for one in after][:2] == kinds(before)[:2]
     assert after[-1]["n"] > before[-1]["n"] and [one for one in after if one.get("end")]
     assert [one["n"] for one in after] == list(range(1, len(after) + 1))
+    # What was entered last before a crash may be missing: that is said once, in its place.
+    (note,) = [one for one in after if one["kind"] == "note"]
+    assert "after a crash its last second is missing" in note["text"]
+    assert before[-1]["at"] <= note["at"] <= after[-1]["at"]
+    assert "started; after a crash" in agent.tool("explain", live)[1]
 
 
 def test_without_a_file_nothing_is_written(make_agent):

@@ -108,6 +108,9 @@ public final class Journal {
 
     /// How much is kept; a smaller bound counts from the next entry on.
     public var limits = Limits()
+    /// When this process began. What happened before to calls that are older is in files, as far
+    /// as a process that crashed had written it.
+    private let begun: Moment
     /// Whether parts are kept until `takeParts`: a file keeps them.
     public var isWritten = false
     /// Requests and devices of people, for whoever asks why a phone did not ring.
@@ -124,7 +127,8 @@ public final class Journal {
     /// The journal that was written to last: mostly the next entry is of the same call.
     private var recent: CallJournal?
 
-    public init() {}
+    /// No journals, of a process that began at this moment.
+    public init(begun: Moment = Moment(0)) { self.begun = begun }
 
     /// The packed journal of a call; nil: there is none in memory.
     public func found(_ id: CallID) -> Found? {
@@ -171,7 +175,8 @@ public final class Journal {
             recent = known
             return known
         }
-        let new = CallJournal(id, since: id.createdAt, isWhole: isWhole)
+        let isOlder = id.createdAt < begun
+        let new = CallJournal(id, since: id.createdAt, isWhole: isWhole && !isOlder)
         new.place = journals.insert(new)
         places.insert(id.hash, new.place)
         recent = new
@@ -181,7 +186,16 @@ public final class Journal {
         oldest = oldest ?? new
         bytes += Self.headBytes
         while bytes > limits.memory, let oldest, oldest !== new { forget(oldest) }
+        if isOlder { noteBeginning(of: new) }
         return new
+    }
+
+    /// Says that a process began in the midst of a call: of one that crashed its last entries may
+    /// be missing, and nobody else would tell.
+    private func noteBeginning(of journal: CallJournal) {
+        journal.pen.begin(.note)
+        journal.pen.put(word: "the server was started; after a crash its last second is missing")
+        endEntry(of: journal, at: begun)
     }
 
     private func find(_ id: CallID) -> CallJournal? {

@@ -45,7 +45,7 @@ final class Management {
 
     /// Opens the journals, in `directory` or in memory only.
     func openJournal(in directory: String?, _ thread: FilesThread?) throws(EventLoopError) {
-        let journal = Journal()
+        let journal = Journal(begun: exchange.now())
         keeper = try JournalKeeper(journal, in: directory, thread, loop: loop, log: log)
         exchange.journal = journal
     }
