@@ -209,7 +209,7 @@ let package = Package(
             "PolicyHostTests",
             [
                 "PolicyTestSupport", "PolicyHost", "Decisions", "Configuration", "CallModel",
-                "CallCore", "JSON", "Lua", "LuaSource", "CLua",
+                "CallCore", "JSON", "Lua", "LuaSource", "CLua", "TestSupport",
             ],
             exclude: ["Hostile", "Mistaken", "Scripts"]),
         tests("LuaSourceTests", ["LuaSource"]),

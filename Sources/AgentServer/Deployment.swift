@@ -363,15 +363,7 @@ public struct Deployment: Sendable {
         let own = folder(of: configuration.file)
         let plugins = "\(own)/plugins"
         return [own, plugins].filter(Files.isFolder)
-            + configuration.plugins.flatMap { folders(from: "\(plugins)/\($0.name)", depth: 8) }
-    }
-
-    /// The folder and those below it, so deep as modules lie at most.
-    private static func folders(from path: String, depth: Int) -> [String] {
-        guard Files.isFolder(path) else { return [] }
-        guard depth > 1 else { return [path] }
-        return [path]
-            + Files.list(path).flatMap { folders(from: "\(path)/\($0)", depth: depth - 1) }
+            + configuration.plugins.flatMap { ModuleFolder("\(plugins)/\($0.name)").folders }
     }
 
     /// Whether a change of the file, or folder, may matter: editors leave others beside them.

@@ -63,7 +63,12 @@ package enum Files {
         return names.sorted()
     }
 
-    package static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+    /// Whether something has this name: also a link that leads nowhere, which nothing else is to
+    /// take the place of.
+    package static func exists(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0
+    }
 
     package static func isFolder(_ path: String) -> Bool {
         var status = stat()

@@ -14,9 +14,10 @@ enum Installation {
         Option("--config", "FILE", "the operator's file (default: ./callagent.lua)")
     ]
 
-    /// The operator's file: the one that is named, else `callagent.lua` if there is one.
+    /// The operator's file: the one that is named, else `callagent.lua` if there is one. One that
+    /// cannot be read is there: with the defaults instead everybody of this machine might sign in.
     static func file(_ named: String?) -> String? {
-        named ?? (access("callagent.lua", R_OK) == 0 ? "callagent.lua" : nil)
+        named ?? (Files.exists("callagent.lua") ? "callagent.lua" : nil)
     }
 
     /// The operator's file of the plugin at `path`: beside `plugins`, else beside the plugin; nil:
@@ -25,7 +26,7 @@ enum Installation {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         let folder = parts.lastIndex(of: "plugins").map { parts[..<$0] } ?? parts.dropLast()
         let file = (folder + ["callagent.lua"]).joined(separator: "/")
-        return access(file, R_OK) == 0 ? file : nil
+        return Files.exists(file) ? file : nil
     }
 
     /// Where clients connect: `--server`, else where the operator's file lets the server listen.

@@ -131,3 +131,36 @@ def test_a_pipe_as_decision_log_holds_up_nobody(make_agent):
     # It is in memory, and so it can be asked again.
     assert agent.tool("reload")[0] == 0
     agent.logs('"replayed":"1"')
+
+
+def test_an_operators_file_that_cannot_be_read_is_not_taken_for_none(make_agent):
+    """With the defaults instead, everybody of this machine could sign in."""
+    agent = make_agent()
+    file = agent.folder / "callagent.lua"
+    file.unlink()
+    for target, why in (("nowhere", "No such file"), ("callagent.lua", "levels of symbolic links")):
+        file.symlink_to(target)
+        for tool in ("run", "check", "reload"):
+            code, words = agent.tool(tool)
+            assert code == 1 and "cannot read callagent.lua" in words and why in words, words
+        file.unlink()
+
+
+def test_a_plugin_that_is_a_link_to_nowhere_is_not_replaced_by_a_bundled_one(make_agent):
+    agent = make_agent('answer_for = { "support" }\nplugins = { "busy" }\n')
+    assert agent.tool("check")[0] == 0  # the bundled one
+    (agent.folder / "plugins" / "busy.lua").symlink_to("nowhere")
+    code, words = agent.tool("check")
+    assert code == 1 and "cannot read ./plugins/busy.lua: No such file" in words, words
+
+
+def test_a_reload_ends_where_links_of_a_plugin_lead_back(bot):
+    agent = bot("on.invite(function(call) end)\n")
+    folder = agent.folder / "plugins" / "loop"
+    folder.mkdir()
+    (folder / "init.lua").write_text("on.invite(function(call) end)\n")
+    for name in "ab":
+        (folder / name).symlink_to(".")
+    agent.configure('answer_for = { "support" }\nplugins = { "loop" }\n')
+    code, words = agent.tool("reload")
+    assert code == 1 and "folders lie at most 8 deep" in words, words

@@ -53,12 +53,15 @@ public struct PluginLibrary: Sendable {
     }
 
     private func moduleTrouble(in folder: String) -> String? {
-        for name in Files.list(folder) where !name.hasPrefix(".") {
-            let path = "\(folder)/\(name)"
-            let trouble =
-                name.hasSuffix(".lua")
-                ? trouble(at: path) : name.contains(".") ? nil : moduleTrouble(in: path)
-            if let trouble { return trouble }
+        let found = ModuleFolder(folder)
+        if let trouble = found.trouble { return trouble }
+        var bytes = 0
+        for (_, path) in found.files {
+            guard let text = Files.read(path, limit: fileMax) else { return trouble(at: path) }
+            bytes += text.count
+            guard bytes <= ModuleFolder.bytesMax else {
+                return "\(folder) has more than \(ModuleFolder.bytesMax) bytes of files"
+            }
         }
         return nil
     }
@@ -71,14 +74,9 @@ public struct PluginLibrary: Sendable {
     /// The other files of a folder, by the name that `require` takes: `a`, `b.c`.
     private func modules(of plugin: String, in folder: String) -> [String: SourceFile] {
         var found: [String: SourceFile] = [:]
-        for name in Files.list(folder) {
-            if name.hasSuffix(".lua"), name != "init.lua" {
-                guard let text = Files.read("\(folder)/\(name)", limit: fileMax) else { continue }
-                found[String(name.dropLast(4))] = SourceFile(name: "\(plugin)/\(name)", text: text)
-            } else if !name.hasPrefix("."), !name.contains(".") {
-                let below = modules(of: "\(plugin)/\(name)", in: "\(folder)/\(name)")
-                for (module, file) in below { found["\(name).\(module)"] = file }
-            }
+        for (module, path) in ModuleFolder(folder).files {
+            guard let text = Files.read(path, limit: fileMax) else { continue }
+            found[module] = SourceFile(name: plugin + path.dropFirst(folder.count), text: text)
         }
         return found
     }
