@@ -346,6 +346,7 @@ import Testing
         ("push.provider = 'fcm'", "push.provider cannot be changed"),
         ("push.expires_in = -1", "push.expires_in is a number of whole seconds"),
         ("push.kind = 'alert'", "push.kind cannot become 'alert': the token is for 'voip'"),
+        ("push.kind = 'alter'", "push.kind is 'voip' or 'alert', not 'alter' (did you mean"),
         ("push.topic = 'com example.voip'", "push.topic is printable ASCII without space"),
         ("push.collapse_id = 'a\\n'", "push.collapse_id is printable ASCII without space"),
         ("push.collapse_id = ('x'):rep(65)", "push.collapse_id has 65 bytes"),

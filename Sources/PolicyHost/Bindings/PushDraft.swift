@@ -74,7 +74,8 @@ extension PushDraft {
     static let fixed = ["user", "provider", "reason"]
     /// The words of `provider`, `kind` and `reason`, as types.
     static let providers = MetaFile.words(["apns", "fcm", "web", "webhook"])
-    static let kinds = MetaFile.words(["voip", "alert"])
+    static let kinds = MetaFile.words(kindWords)
+    private static let kindWords = ["voip", "alert"]
     static let reasons = MetaFile.words(["invite", "add", "cancel", "leave", "end", "missed"])
     private static let names = [
         "kind", "topic", "title", "body", "payload", "payload_raw", "expires_in", "collapse_id",
@@ -98,7 +99,11 @@ extension PushDraft {
                 try draft.set(name, pair.value)
             }
         }
-        guard (draft.kind == "voip") == (kind == "voip") else {
+        guard Self.kindWords.contains(draft.kind) else {
+            let hint = Suggestion.text(for: draft.kind, among: Self.kindWords)
+            throw BadReturn("push.kind is 'voip' or 'alert', not '\(draft.kind)'\(hint)")
+        }
+        guard draft.kind == kind else {
             throw BadReturn("push.kind cannot become '\(draft.kind)': the token is for '\(kind)'")
         }
         try draft.validate()
