@@ -406,7 +406,7 @@ extension AgentOptions {
         settings = configuration.settings(hooks: deployment.generation.hooks)
         settings.inviteGuards = deployment.generation.guards(of: .invite)
         settings.dialGuards = deployment.generation.guards(of: .dial)
-        limits = ServerLimits(configuration)
+        limits = ServerLimits(ofProcess: configuration)
         origins = configuration.origins
         phone = configuration.phone
         trustedProxies = configuration.trustedProxies

@@ -8,6 +8,22 @@ public enum DescriptorLimit {
     /// The hard limit of this process.
     static var hard: Int? { limit().map { Int(clamping: $0.rlim_max) } }
 
+    /// How many connections of clients there may be where so many files may be open: a tenth of
+    /// them, and at least 64, is kept for the operator's tools, pushes, webhooks and files.
+    static func connections(of allowed: Int) -> Int {
+        max(allowed / 2, allowed - max(64, allowed / 10))
+    }
+
+    /// How many files have to be allowed for so many connections.
+    static func needed(for connections: Int) -> Int {
+        max(connections + 64, connections * 10 / 9)
+    }
+
+    /// The same of this process; nil: it is not known.
+    static var connections: Int? {
+        limit().map { connections(of: Int(clamping: $0.rlim_cur)) }
+    }
+
     private static func limit() -> rlimit? {
         var limit = rlimit()
         return getrlimit(resource, &limit) == 0 ? limit : nil

@@ -7,6 +7,13 @@ import Configuration
 import WebProtocols
 
 extension ServerLimits {
+    /// The operator's limits, as far as the process may open files: without a part for itself a
+    /// server full of clients could not even be asked what is wrong.
+    init(ofProcess configuration: Configuration) {
+        self.init(configuration)
+        connections = min(connections, DescriptorLimit.connections ?? connections)
+    }
+
     /// The operator's limits.
     init(_ configuration: Configuration) {
         self.init()

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from agent import free_port, wait_for
+from raw import RawSocket
 from support import SUPPORT, call
 
 PLUGIN = """on.invite(function(call)
@@ -72,6 +73,29 @@ def test_a_tool_with_few_descriptors(agent, command):
     for count in range(4, 9):
         code, words = said(agent, within(agent, f"ulimit -n {count}"), command)
         assert code in (1, 3) and words.strip(), f"{count}: {code} {words}"
+
+
+def test_tools_are_answered_where_clients_take_all_connections(make_agent):
+    agent = make_agent(SUPPORT, {"support": PLUGIN})
+    within(agent, "ulimit -n 200")
+    agent.start()
+    held, refused = [], 0
+    while not refused:
+        raw = RawSocket(agent.port)
+        try:
+            raw.upgrade().hello(f"user-{len(held)}")
+            held.append(raw)
+        except (AssertionError, OSError, AttributeError):
+            refused += 1
+        assert len(held) < 200
+    assert len(held) > 100
+    code, words = agent.tool("plugins")
+    assert code == 0 and "support" in words, words
+    agent.configure(SUPPORT, {"support": PLUGIN + "-- another one\n"})
+    code, words = agent.tool("reload")
+    assert code == 0, words
+    for raw in held:
+        raw.close()
 
 
 def test_a_reload_without_descriptors_says_so(make_agent):

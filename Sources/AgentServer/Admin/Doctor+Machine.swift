@@ -7,13 +7,16 @@ extension Doctor {
     mutating func examineDescriptors() {
         let files = process.flatMap { DescriptorLimit.soft(of: $0) }
         guard let allowed = files ?? DescriptorLimit.hard else { return }
-        let wanted = configuration.limits.connections + 64
-        if allowed < wanted {
+        let (wanted, room) = (
+            configuration.limits.connections, DescriptorLimit.connections(of: allowed)
+        )
+        if room < wanted {
+            let needed = DescriptorLimit.needed(for: wanted)
             note(
                 .warning(
-                    "\(allowed) files may be open, limits.connections is "
-                        + "\(configuration.limits.connections)",
-                    "raise LimitNOFILE to \(wanted), or lower limits.connections"))
+                    "\(allowed) files may be open, so \(room) clients may be connected, "
+                        + "limits.connections is \(wanted)",
+                    "raise LimitNOFILE to \(needed), or lower limits.connections"))
         } else {
             note(.good("\(allowed) files may be open"))
         }

@@ -103,7 +103,7 @@ final class FrontEnd {
         _ plan: LinkPlan, node: String, _ configuration: Configuration, on loop: EventLoop, log: Log
     ) {
         (self.plan, self.node, self.loop, self.log) = (plan, node, loop, log)
-        limits = ServerLimits(configuration)
+        limits = ServerLimits(ofProcess: configuration)
         hasDevelopmentTokens = configuration.auth.isEmpty
         origins =
             hasDevelopmentTokens && configuration.origins == nil
