@@ -113,6 +113,24 @@ private final class Place {
         thread.close()
     }
 
+    @Test func aFileThatWasTakenAwayIsMadeAgain() {
+        let place = Place()
+        place.append(0..<1)
+        #expect(unlink(place.lines.path) == 0)
+        // What is written to a file without a name nobody can read.
+        place.append(1..<2)
+        #expect(place.text().map(String.init) == [Place.line(1)])
+    }
+
+    @Test func aFileThatWasMovedAwayIsMadeAgain() {
+        let place = Place()
+        place.append(0..<1)
+        #expect(rename(place.lines.path, place.lines.path + ".1") == 0)
+        place.append(1..<2)
+        #expect(place.text().map(String.init) == [Place.line(0), Place.line(1)])
+        #expect(place.names == ["log", "log.1"])
+    }
+
     @Test func linesThatAreWrittenMeanwhileAreThere() throws {
         let place = Place()
         place.append(0..<3_000)

@@ -39,8 +39,9 @@ final class LineFiles: @unchecked Sendable {
     private(set) var moved = 0
     /// The file ends within a line: the next line must not become a part of it.
     private var isTorn = false
-    /// When to try again to open a file.
+    /// When to try again to open a file, and when to look whether it is still the one there.
     private var opensAgainAt: Int64 = 0
+    private var looksAgainAt: Int64 = 0
     private var repeated = RepeatedLine()
 
     /// The file `path`, and the numbered files beside it.
@@ -55,8 +56,24 @@ final class LineFiles: @unchecked Sendable {
 
     /// Whether there is a file to write to; tries to open it, now and then.
     func isReady() -> Bool {
-        if file < 0, system.now() >= opensAgainAt { open() }
+        let now = system.now()
+        if file >= 0, now >= looksAgainAt {
+            looksAgainAt = now + Self.lookEvery
+            openIfTaken()
+        }
+        if file < 0, now >= opensAgainAt { open() }
         return file >= 0
+    }
+
+    /// Somebody may have deleted the file, or moved it away: what is written to one without its
+    /// name is lost to everybody who reads it, and nobody would know.
+    private func openIfTaken() {
+        var (own, there) = (stat(), stat())
+        guard fstat(file, &own) == 0 else { return }
+        let isThere = stat(path, &there) == 0
+        guard !isThere || own.st_ino != there.st_ino || own.st_dev != there.st_dev else { return }
+        warn(words.cannotWrite, isThere ? "another file took its place" : "it was taken away")
+        openAgain()
     }
 
     /// Appends whole lines; returns how many of their bytes were written.
@@ -70,20 +87,24 @@ final class LineFiles: @unchecked Sendable {
 
     /// Returns how many bytes were written.
     private func write(_ bytes: UnsafeRawBufferPointer) -> Int {
-        let written = max(0, system.write(file, bytes))
+        let count = system.write(file, bytes)
+        let why = count < 0 ? String(cString: strerror(errno)) : "it takes no more: is it full?"
+        let written = max(0, count)
         size += written
         if written > 0 { isTorn = bytes[written - 1] != UInt8(ascii: "\n") }
-        if written < bytes.count { warn(words.cannotWrite) }
+        if written < bytes.count { warn(words.cannotWrite, why) }
         return written
     }
 
-    private func warn(_ text: StaticString, _ why: String = "") {
+    private func warn(_ text: StaticString, _ why: String) {
         guard let left = repeated.admit("\(text)", at: Moment(system.now())) else { return }
         log.warn(text, ("path", path), ("error", why), ("left_out", "\(left)"))
     }
 
     /// The pause after a file could not be opened, in milliseconds.
     static let reopenEvery: Int64 = 10_000
+    /// The pause between two looks whether a file is still there.
+    static let lookEvery: Int64 = 1_000
 
     private func open() {
         (size, isTorn) = (0, false)
