@@ -178,3 +178,12 @@ def test_the_page_in_a_list_goes_through_http_too(agent):
 def test_a_path_cannot_leave_its_place(agent):
     for path in ("/v1/../healthz", "/v1/call/" + urllib.parse.quote("../../x", safe="")):
         assert agent.get(path, "alice").status in (400, 404, 405)
+
+
+def test_who_comes_by_a_foreign_name_is_told_that_it_is_the_name(agent):
+    """It is no page, and would look for the wrong thing."""
+    reply = agent.request("GET", "/v1/openapi.json", headers={"Host": "calls.example"})
+    assert reply.status == 403 and "Host" in reply.body["detail"], reply.text
+    page = {"Host": "127.0.0.1", "Origin": "https://calls.example"}
+    reply = agent.request("GET", "/v1/openapi.json", headers=page)
+    assert reply.status == 403 and "pages of this origin" in reply.body["detail"], reply.text

@@ -15,7 +15,7 @@ extension Gateway {
         looksAtLease?()
         let file = WebFiles.clientFile(of: request)
         guard file != nil || origins.admit(request, from: link.transport.peer) else {
-            return link.respond(HTTPReply(Origins.refusal))
+            return link.respond(HTTPReply(Origins.refusal(of: request)))
         }
         guard learnsClient(of: request, over: link) else {
             metrics.refusedConnections += 1

@@ -7,8 +7,16 @@ import WebProtocols
 
 /// The web pages that may use the server.
 struct Origins: Sendable, Equatable {
-    /// What other pages are answered.
-    static let refusal = Refusal(.forbidden, "pages of this origin may not connect")
+    /// What others are answered. A client that is no page has come by a name.
+    static func refusal(of request: HTTPRequest) -> Refusal {
+        let isPage = request.headers["Origin"] != nil
+        return Refusal(
+            .forbidden,
+            isPage
+                ? "pages of this origin may not connect"
+                : "with development tokens only names of this machine are served, and Host is "
+                    + "none: set auth, or origins")
+    }
 
     private let allowed: Set<String>?
     /// Only pages of this machine, asked for by a name of this machine (K113).

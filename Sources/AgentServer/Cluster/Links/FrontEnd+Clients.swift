@@ -72,7 +72,7 @@ extension FrontEnd: ClientLinkOwner {
         if client.isTool { return manage(request, client) }
         let file = WebFiles.clientFile(of: request)
         guard file != nil || origins.admit(request, from: link.transport.peer) else {
-            return link.respond(HTTPReply(Origins.refusal))
+            return link.respond(HTTPReply(Origins.refusal(of: request)))
         }
         let peer = link.transport.peer
         if proxies.contains(peer) {
