@@ -18,7 +18,7 @@ import { health } from "./health.js";
 const SCREENS = [
   ["now", "Now", now], ["history", "History", history], ["people", "People", people],
   ["policies", "Policies", policies], ["deliveries", "Deliveries", deliveries],
-  ["log", "Log and audit", log], ["health", "Health", health],
+  ["log", "Audit and log", log], ["health", "Health", health],
 ];
 
 let shown = new AbortController();

@@ -269,12 +269,11 @@ function trials(note, signal, reload) {
   }], tried, signal);
   const [test, results] = jobButton("Run the tests", () => ["/test", files()], tested, signal);
   const day = new Date().setHours(0, 0, 0, 0);
-  let isReplayed = false;
   const apply = button("Reload", async () => {
     if (!await confirmed("Put the files on disk into force?", "reload", "Reload")) return;
     await carryOut(note, "/reload", {}, reload);
+    allow(false);
   }, "harm");
-  apply.disabled = true;
   const accounts = h("input", { name: "canary", placeholder: "desk-1* or 10%" });
   const tryOut = button("Canary", async () => {
     const extent = accounts.value.trim();
@@ -284,13 +283,13 @@ function trials(note, signal, reload) {
     }
     await carryOut(note, "/reload", { canary: extent }, reload);
   }, "harm");
-  tryOut.disabled = true;
+  // What was replayed is in force then: other files have to be looked at first, too.
+  const allow = (isReplayed) => { apply.disabled = tryOut.disabled = !isReplayed; };
+  allow(false);
   const [replay, report] = jobButton("Replay yesterday and today", () => ["/replay", {
     since_at: day - 86_400_000,
   }], (found) => {
-    isReplayed = true;
-    apply.disabled = !isReplayed;
-    tryOut.disabled = !isReplayed;
+    allow(true);
     return replayed(found);
   }, signal);
   return [
