@@ -16,40 +16,44 @@ extension Gateway {
         return max(1, limits.bytesPerSecondMax * Int(limits.restFor) / 1_000)
     }
 
-    /// Stops reading a link for a while whose user was refused too often for its rate, over
-    /// whatever connection. A refusal costs little, but a client that sends without pause would
-    /// fill the loop with them.
+    /// Stops reading for a while from a user who was refused too often for its rate, over any of
+    /// its connections. A refusal costs little, over HTTP the check of a token besides, but a
+    /// client that sends without pause would fill the loop with them.
     func refusedForRate(_ user: UserID, over endpoint: any Endpoint) {
         if restTimer?.isArmed == false { restTimer?.arm(after: limits.restFor) }
         refusals[user, default: 0] += 1
         guard refusals[user, default: 0] >= limits.refusalsAtOnce else { return }
-        if let client = endpoint as? RemoteClient { remote?.rest(client, for: limits.restFor) }
-        guard let link = endpoint as? ClientLink else { return }
-        rest(link)
+        restAll(of: user, endpoint)
     }
 
     /// A client said so many bytes. To read them costs time before any rate is looked at, and a
     /// request that is repeated under its key costs nothing of one (H95): a user who says more
     /// than its share is not read over any of its connections until that is paid.
-    ///
-    /// - Returns: whether it may say more.
-    @discardableResult
-    func heard(_ count: Int, from identity: Identity, over endpoint: any Endpoint) -> Bool {
-        guard let user = identity.payer, heardShare > 0 else { return true }
+    func heard(_ count: Int, from identity: Identity, over endpoint: any Endpoint) {
+        guard let user = identity.payer, heardShare > 0 else { return }
         if restTimer?.isArmed == false { restTimer?.arm(after: limits.restFor) }
-        guard heardBytes.note(count, of: user, share: heardShare) else { return true }
-        if let link = endpoint as? ClientLink { rest(link) }
+        if heardBytes.note(count, of: user, share: heardShare) { restAll(of: user, endpoint) }
+    }
+
+    /// Reads nothing more from a user for a while, over `endpoint` and any other connection.
+    private func restAll(of user: UserID, _ endpoint: any Endpoint) {
+        rest(endpoint, of: user)
         for address in exchange.devices(of: user) {
-            switch desk.sessions[address]?.line?.endpoint {
-            case let link as ClientLink: rest(link)
-            case let client as RemoteClient: remote?.rest(client, for: limits.restFor)
-            default: break
-            }
+            if let other = desk.sessions[address]?.line?.endpoint { rest(other, of: user) }
         }
         for connection in admission.connections(asking: user) {
-            if let link = connection.handler as? ClientLink { rest(link) }
+            if let link = connection.handler as? ClientLink { rest(link, of: user) }
         }
-        return false
+    }
+
+    private func rest(_ endpoint: any Endpoint, of user: UserID) {
+        switch endpoint {
+        case let link as ClientLink where !link.isResting:
+            link.rest()
+            resting.append((link, user))
+        case let client as RemoteClient: remote?.rest(client, for: limits.restFor)
+        default: break
+        }
     }
 
     /// Why a request over HTTP is not looked at: its user has said too much before.
@@ -64,25 +68,22 @@ extension Gateway {
         heardShare > 0 && heardBytes.isOver(user, share: heardShare)
     }
 
-    private func rest(_ link: ClientLink) {
-        guard !link.isResting else { return }
-        link.rest()
-        resting.append(link)
-    }
-
     func endRest() {
         refusals.removeAll(keepingCapacity: true)
         heardBytes.endWhile(share: heardShare)
         let rested = resting
         resting = []
-        for link in rested {
-            let user = link.line.identity?.user ?? admission.asker(over: link.transport)
-            if let user, isTooLoud(user) {
-                resting.append(link)
+        var staying: [(link: ClientLink, user: UserID)] = []
+        for (link, user) in rested {
+            // One after the other: those that come first may use up what there is again.
+            if isTooLoud(user) || refusals[user, default: 0] >= limits.refusalsAtOnce {
+                staying.append((link, user))
             } else {
                 link.restEnds()
             }
         }
+        // Who waits already comes before who was just read.
+        resting = staying + resting
         if !heardBytes.isEmpty || !resting.isEmpty { restTimer?.arm(after: limits.restFor) }
     }
 }

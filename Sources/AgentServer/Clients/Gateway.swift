@@ -70,7 +70,7 @@ final class Gateway {
     var heardBytes = HeardBytes()
     /// Links that are not read until the timer fires, because their users ask faster than they may
     /// or say too much.
-    var resting: [ClientLink] = []
+    var resting: [(link: ClientLink, user: UserID)] = []
     private(set) var restTimer: Timer?
     /// The settings in force are not stored yet, so a crash would lose them: no client may rely on
     /// them.
