@@ -198,17 +198,8 @@ extension Gateway: ClientDeskOwner {
         }
     }
 
-    /// Stops reading a link for a while whose user was refused too often for its rate, over
-    /// whatever connection. A refusal costs little, but a client that sends without pause would
-    /// fill the loop with them.
     func asksTooOften(_ user: UserID, over endpoint: any Endpoint) {
-        if restTimer?.isArmed == false { restTimer?.arm(after: limits.restFor) }
-        refusals[user, default: 0] += 1
-        guard refusals[user, default: 0] >= limits.refusalsAtOnce else { return }
-        if let client = endpoint as? RemoteClient { remote?.rest(client, for: limits.restFor) }
-        guard let link = endpoint as? ClientLink, !link.isResting else { return }
-        link.rest()
-        resting.append(link)
+        refusedForRate(user, over: endpoint)
     }
 
     func dropEverybody() {
