@@ -55,10 +55,8 @@ extension Switchboard {
         else { return }
         // Who is only to take the place of such an account has nobody to talk to either (K103).
         let others = commit.call.participants.filter { $0.state.isLive && !$0.isUnattended }
-        guard
-            others.allSatisfy({ isLost($0) })
-                || others.allSatisfy({ commit.call.transfer(to: $0.user) != nil })
-        else { return }
+        let areReplacements = others.allSatisfy { commit.call.transfer(to: $0.user) != nil }
+        guard areReplacements || others.allSatisfy({ isLost($0) }) else { return }
         let mode = commit.call.mode
         guard mode.has(.leave) else {
             // Where the last answer ends a call, `endIfDone` says so with a better reason.
@@ -107,10 +105,7 @@ extension Switchboard {
     /// Starts or stops the idle time (C38). It runs while at most one joined participant is there.
     mutating func updateIdle(_ call: inout Call) {
         guard call.isLive, let limit = call.mode.idleLimit else { return }
-        var present = 0
-        for participant in call.participants where participant.state == .joined {
-            if !isLost(participant) { present += 1 }
-        }
+        let present = call.participants.count { $0.state == .joined && !isLost($0) }
         if call.state == .active, present <= 1, call.pendingCount == 0 {
             call.idleAlarm = call.idleAlarm ?? now + limit
         } else {

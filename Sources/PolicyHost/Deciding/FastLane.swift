@@ -15,7 +15,7 @@ struct LanePass {
     /// Garbage that may gather before it is collected in the lane, and before the host's own thread
     /// does: in the lane sooner, because little memory that is used again and again stays near the
     /// processor, and what is asked while the thread collects has to wait for it.
-    private static let garbageMin = 64 << 10
+    private static let garbageMin = 128 << 10
     private static let garbageMax = 256 << 10
     /// How long an overrun takes the plugin out, and at most.
     private static let pauseMin: Milliseconds = 60_000
