@@ -148,7 +148,10 @@ make_image() {
     done
     put /etc/ssl/certs/ca-certificates.crt 0644 "$root/etc/ssl/certs/ca-certificates.crt"
     mkdir -p "$root/usr/share/zoneinfo" "$root/tmp" "$root/var/lib/callagent"
-    (cd /usr/share/zoneinfo && tar -c --exclude=./right --exclude=./posix .) |
+    # Without the sources of the zones, which nothing reads.
+    (cd /usr/share/zoneinfo &&
+        tar -c --exclude=./right --exclude=./posix --exclude=./tzdata.zi \
+            --exclude=./zone1970.tab --exclude='./leap*' .) |
         tar -x -C "$root/usr/share/zoneinfo"
     printf 'root:x:0:0::/:/none\ncallagent:x:65532:65532::/var/lib/callagent:/none\n' \
         >"$root/etc/passwd"

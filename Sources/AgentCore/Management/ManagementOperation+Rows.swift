@@ -10,6 +10,8 @@ extension ManagementParameter {
     static let sinceAt = ManagementParameter("since_at", .number(), "in milliseconds since 1970")
     static let untilAt = ManagementParameter("until_at", .number(), "not this moment itself")
     static let files = ManagementParameter("files", .object, "texts by path, instead of the kept")
+    static let nodeFiles = ManagementParameter(
+        "files", .object, "from a node of the cluster: its own, as texts by path")
     static let generation = ManagementParameter("generation", .text(atMost: 256))
     static let job = ManagementParameter("job", .number())
     static let node = ManagementParameter(
@@ -137,13 +139,15 @@ extension ManagementOperation {
                 ManagementParameter(
                     "abort_on_failure", .count(atMost: 1_000_000),
                     "failures of its plugins after which a canary goes back"),
+                .nodeFiles,
                 ManagementParameter(
-                    "files", .object, "from a node of the cluster: its own, as texts by path"),
+                    "generation", .text(atMost: 256),
+                    "refused unless the files make this one, which replay has shown"),
             ]),
         ManagementOperation(.promote, .post, "/promote", "Puts the canary into force for all."),
         ManagementOperation(.abort, .post, "/abort", "Takes the canary back."),
         ManagementOperation(
-            .shadow, .post, "/shadow", "Asks the new plugins beside the old ones."),
+            .shadow, .post, "/shadow", "Asks the new plugins beside the old ones.", [.nodeFiles]),
         ManagementOperation(.endShadow, .post, "/shadow/end", "Stops asking them."),
         ManagementOperation(
             .rollback, .post, "/rollback", "Goes back to a set of plugins.",
@@ -190,7 +194,7 @@ extension ManagementOperation {
             [
                 ManagementParameter(
                     "against", .text(atMost: 256), "a generation; absent: what was decided"),
-                .sinceAt, .untilAt,
+                .sinceAt, .untilAt, .nodeFiles,
             ]),
         ManagementOperation(
             .test, .post, "/test", "Runs the plugins' own tests: a job.", [.files]),

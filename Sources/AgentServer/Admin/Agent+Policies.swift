@@ -13,14 +13,21 @@ extension Agent {
     func addPolicyRoutes() {
         admin.serve(.reload) { [unowned self] request, respond in
             do throws(Refusal) {
-                readAgain(try Reloader.Aim(reload: request), respond)
+                let aim = try Reloader.Aim(reload: request)
+                readAgain(aim, expecting: request.text("generation"), respond)
             } catch {
                 respond(.refused(error.code, error.message))
             }
         }
         admin.serve(.promote) { [unowned self] _, respond in readAgain(.promote, respond) }
         admin.serve(.abort) { [unowned self] _, respond in readAgain(.abort, respond) }
-        admin.serve(.shadow) { [unowned self] _, respond in readAgain(.shadow, respond) }
+        admin.serve(.shadow) { [unowned self] request, respond in
+            do throws(Refusal) {
+                readAgain(.shadow(given: try Reloader.Aim.files(of: request)), respond)
+            } catch {
+                respond(.refused(error.code, error.message))
+            }
+        }
         admin.serve(.endShadow) { [unowned self] _, respond in
             guard let policies, let shadow = policies.shadow else {
                 return respond(
@@ -55,12 +62,13 @@ extension Agent {
     }
 
     private func readAgain(
-        _ aim: Reloader.Aim, _ respond: @escaping (HTTPResponse) -> Void
+        _ aim: Reloader.Aim, expecting generation: String? = nil,
+        _ respond: @escaping (HTTPResponse) -> Void
     ) {
         guard let reloader else {
             return respond(.refused(.wrongState, "this process has no file to read again"))
         }
-        reloader.carryOut(aim) { respond(HTTPResponse($0)) }
+        reloader.carryOut(aim, expecting: generation) { respond(HTTPResponse($0)) }
     }
 
     /// The state of the plugins; nil: the process has none.
@@ -119,7 +127,7 @@ extension Reloader.Aim {
     }
 
     /// The files that another node has read; nil: those on disk count.
-    private static func files(
+    static func files(
         of request: ManagementRequest
     ) throws(Refusal) -> StoredGeneration? {
         guard let object = request.object("files") else { return nil }

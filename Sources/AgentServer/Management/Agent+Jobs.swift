@@ -111,6 +111,12 @@ extension Agent {
         guard let reloader else {
             return respond(.refused(.wrongState, "this process has no files"))
         }
+        let given: StoredGeneration?
+        do throws(Refusal) {
+            given = try Reloader.Aim.files(of: request)
+        } catch {
+            return respond(.refused(error.code, error.message))
+        }
         let span = (request.moment("since_at"), request.moment("until_at"))
         let (jobs, identity, file) = (management.jobs, request.identity, reloader.file)
         let (records, configuration) = (reloader.kept, reloader.active.configuration)
@@ -119,12 +125,20 @@ extension Agent {
                 let all = records.newest(Self.replayedMax).filter {
                     $0.at >= span.0 ?? Moment(0) && $0.at < span.1 ?? Moment(.max)
                 }
-                let new = try Deployment(file: file, seed: 1).generation
+                let new =
+                    if let given {
+                        try Deployment(given, under: configuration, seed: 1)
+                    } else {
+                        try Deployment(file: file, seed: 1)
+                    }
                 var old: Generation?
                 if let other {
                     old = try Deployment(other, under: configuration, seed: 1).generation
                 }
-                return ReplayReport.asking(all, of: new, against: old, control).json
+                let report = ReplayReport.asking(all, of: new.generation, against: old, control)
+                var json = report.json.object ?? JSONObject()
+                json["generation"] = .string(new.name)
+                return .object(json)
             }
             respond(Management.begun(job))
         }

@@ -64,7 +64,7 @@ final class Reloader {
         /// Put those on disk into force, or those that another node has read.
         case reload(given: StoredGeneration?)
         /// Ask those on disk beside the active ones, without any effect.
-        case shadow
+        case shadow(given: StoredGeneration?)
         /// Put kept files into force again.
         case rollBack(StoredGeneration)
         /// Let those on disk decide for some accounts, or the canary that they are for others.
@@ -125,6 +125,8 @@ final class Reloader {
     fileprivate struct Job: Sendable {
         let ticket: Int
         let aim: Aim
+        /// The generation that the files must make; nil: any.
+        let expected: String?
         let file: String?
         /// The deployment in force, and the grants that plugins may have: a rollback changes
         /// neither.
@@ -149,7 +151,7 @@ final class Reloader {
     private var lastTicket = 0
     /// The callbacks that wait for each job.
     private var waiting: [Int: (Outcome) -> Void] = [:]
-    private var wanted: [(ticket: Int, aim: Aim)] = []
+    private var wanted: [(ticket: Int, aim: Aim, expected: String?)] = []
     private var isBusy = false
     /// What is in force and waits to be stored, and until when whoever asked for it does.
     private var unstored: [(ticket: Int, due: Int64, reloaded: Reloaded)] = []
@@ -216,7 +218,11 @@ final class Reloader {
 
     /// Carries out one aim after the other, never two at once (G7): each one builds on what the one
     /// before has put into force. `done` is told of success when it is stored.
-    func carryOut(_ aim: Aim, _ done: @escaping (Outcome) -> Void) {
+    ///
+    /// - Parameter generation: the one that the files must make, or nothing changes; nil: any.
+    func carryOut(
+        _ aim: Aim, expecting generation: String? = nil, _ done: @escaping (Outcome) -> Void
+    ) {
         lastTicket += 1
         waiting[lastTicket] = { [unowned self] outcome in
             switch (aim, outcome) {
@@ -225,20 +231,20 @@ final class Reloader {
             }
             done(outcome)
         }
-        wanted.append((lastTicket, aim))
+        wanted.append((lastTicket, aim, generation))
         begin()
     }
 
     private func begin() {
         guard !isBusy, !wanted.isEmpty else { return }
         isBusy = true
-        let (ticket, aim) = wanted.removeFirst()
+        let (ticket, aim, expected) = wanted.removeFirst()
         if let why = refusal(of: aim) { return failed(ticket, .refused(why)) }
         if case .abort = aim { return endCanary(ticket) }
         var dice = SystemRandomNumberGenerator()
         _ = jobs.post(
             Job(
-                ticket: ticket, aim: aim, file: file, active: active,
+                ticket: ticket, aim: aim, expected: expected, file: file, active: active,
                 canary: canary?.deployment, grants: grants(), records: records(),
                 seed: dice.next()))
     }
@@ -379,15 +385,20 @@ extension Reloader.Job {
             case .rollBack(let kept):
                 deployment = try Deployment(
                     kept, under: active.configuration, grants: grants, seed: seed)
-            case .reload(let given):
+            case .reload(let given), .shadow(let given):
                 deployment = try self.deployment(given)
             case .tryOut(let wish):
                 deployment = try self.deployment(wish.given)
-            case .shadow, .abort:
+            case .abort:
                 deployment = try Deployment(file: file, seed: seed)
             case .promote:
                 guard let canary else { throw .refused("there is no canary") }
                 deployment = try canary.again(seed: seed)
+            }
+            if let expected, expected != deployment.name {
+                throw .refused(
+                    "the files make generation \(deployment.name) by now, not \(expected): "
+                        + "replay them again")
             }
             deployment.certificate = try AgentOptions(deployment).loadCertificate()
             var reloaded = Reloaded(generation: deployment.name)

@@ -271,8 +271,8 @@ function trials(note, signal, reload) {
   const day = new Date().setHours(0, 0, 0, 0);
   const apply = button("Reload", async () => {
     if (!await confirmed("Put the files on disk into force?", "reload", "Reload")) return;
-    await carryOut(note, "/reload", {}, reload);
-    allow(false);
+    await carryOut(note, "/reload", { generation: replayedFiles }, reload);
+    allow("");
   }, "harm");
   const accounts = h("input", { name: "canary", placeholder: "desk-1* or 10%" });
   const tryOut = button("Canary", async () => {
@@ -281,15 +281,19 @@ function trials(note, signal, reload) {
     if (!await confirmed("Let the files on disk decide for these accounts?", extent, "Begin")) {
       return;
     }
-    await carryOut(note, "/reload", { canary: extent }, reload);
+    await carryOut(note, "/reload", { canary: extent, generation: replayedFiles }, reload);
   }, "harm");
-  // What was replayed is in force then: other files have to be looked at first, too.
-  const allow = (isReplayed) => { apply.disabled = tryOut.disabled = !isReplayed; };
-  allow(false);
+  // Only what was looked at comes into force: other files have to be replayed first, too.
+  let replayedFiles = "";
+  const allow = (generation) => {
+    replayedFiles = generation;
+    apply.disabled = tryOut.disabled = !generation;
+  };
+  allow("");
   const [replay, report] = jobButton("Replay yesterday and today", () => ["/replay", {
     since_at: day - 86_400_000,
   }], (found) => {
-    allow(true);
+    allow(found.generation);
     return replayed(found);
   }, signal);
   return [

@@ -54,7 +54,7 @@ final class FrontConsole {
                 done(response)
             }
         }
-        guard front.isReload(request) else { return ask(request, respond) }
+        guard front.readsFiles(request) else { return ask(request, respond) }
         // Nobody has files read here before it is known that he may reload.
         let status = ManagementOperation.of(.status).path(with: [:])
         guard let target = try? HTTPTarget(status) else { return }

@@ -25,7 +25,7 @@ extension FrontEnd {
         guard owner.isOpen else {
             return link.respond(.refused(.unavailable, "node \(node) has no link to an owner"))
         }
-        guard isReload(request) else { return handOn(request, client) }
+        guard readsFiles(request) else { return handOn(request, client) }
         addOwnFiles(to: request, refused: { [weak link] in link?.respond($0) }) {
             [weak self, weak client] given in
             if let self, let client { handOn(given, client) }
@@ -60,8 +60,12 @@ extension FrontEnd {
     }
 
     /// Whether it reads the files of this node.
-    func isReload(_ request: HTTPRequest) -> Bool {
-        request.method == .post && request.target.rawPath == ManagementOperation.root + "/reload"
+    func readsFiles(_ request: HTTPRequest) -> Bool {
+        request.method == .post && Self.pathsWithFiles.contains(request.target.rawPath)
+    }
+
+    private static let pathsWithFiles = [ManagementOperation.Name.reload, .shadow, .replay].map {
+        ManagementOperation.of($0).path(with: [:])
     }
 
     /// Questions to the owner at once, beside those of clients and tools.
@@ -117,8 +121,8 @@ extension FrontEnd {
         }
     }
 
-    /// A reload reads the files of this node, and the owner puts them into force: who changed them
-    /// here means these.
+    /// A reload reads the files of this node, and the owner puts them into force; what is replayed
+    /// before is the same. Who changed them here means these.
     func addOwnFiles(
         to request: HTTPRequest, refused: @escaping (HTTPResponse) -> Void,
         _ done: @escaping (HTTPRequest) -> Void
