@@ -40,7 +40,7 @@ describe() {
     fuzz) echo "seeded fuzzing of the parsers" ;;
     quickstart) echo "the quickstart with --once" ;;
     guide) echo "the guides, step by step, the example app, and the client for phones" ;;
-    packages) echo "packages made twice, judged by lintian and systemd, and run" ;;
+    packages) echo "packages, judged by lintian and systemd, and run" ;;
     interop) echo "a WebSocket library that nobody here wrote plays caller and callee" ;;
     instructions) echo "instructions of a refused invitation, counted by callgrind" ;;
     attacks) echo "attacks beside a quiet account that must not feel them" ;;
@@ -143,6 +143,7 @@ sanitized() {
     else
         set -- --skip TidyTests
         [ -n "$CALLAGENT_FULL" ] || for name in $SLOW; do set -- --skip "$name" "$@"; done
+        [ -n "$CALLAGENT_FULL" ] || [ "$sanitizer" != thread ] || set -- --skip "$ONE_THREAD" "$@"
     fi
     [ "$sanitizer" != thread ] ||
         set -- "$@" -Xcc -mllvm -Xcc -tsan-instrument-func-entry-exit=0
@@ -154,6 +155,9 @@ sanitized() {
 SLOW="InvariantTests ReloadUnderLoadTests FuzzTests GoodScriptTests LeaseWorldTests allStoresAgree
 everyCallReadsBackAsItWas ofAVeryLongChainNothingIsSaid aVeryLongWayEnds
 everybodySeesWhatIsWrittenAtAnotherNode"
+
+# Of the store all other suites have one thread only, and the address sanitizer plays them.
+ONE_THREAD='StorageTests[.](?!ClusterStore|LeaseConnection|StoreFile|SweepStep)'
 
 # The thread sanitizer takes what has more than one thread; the address sanitizer what takes memory
 # by hand, or calls a library in C. (The whole server under it is played from outside: `hardened`.)
