@@ -369,6 +369,22 @@ import WebProtocols
         #expect(answered() <= 51)
     }
 
+    @Test func aLinkThatIsClosedRestsNoMore() throws {
+        let rig = try GatewayRig(tokens: Strangers()) {
+            // Six thousand bytes until the timer fires.
+            ($0.restFor, $0.bytesPerSecondMax) = (60_000, 100)
+        }
+        defer { rig.close() }
+        let bob = try rig.device("bob")
+        bob.say(question(1) + String(repeating: " ", count: 40_000))
+        try rig.waiter.wait(for: "the rest") { rig.gateway.resting.count == 1 }
+        rig.gateway.endRest()
+        #expect(rig.gateway.resting.count == 1, "it is not paid")
+        rig.gateway.resting.first?.link.end()
+        rig.gateway.endRest()
+        #expect(rig.gateway.isOverByteRate(UserID("bob")) && rig.gateway.resting.isEmpty)
+    }
+
     @Test func whatWasSaidTooMuchIsReadWhenItIsPaid() throws {
         let rig = try GatewayRig(tokens: Strangers()) {
             ($0.restFor, $0.bytesPerSecondMax) = (1, 5_000_000)

@@ -30,6 +30,18 @@ def wait_for(what, condition, patience=PATIENCE, pause=0.01):
         time.sleep(pause)
 
 
+def job_end(begun, get):
+    """How a job ended that the management API has begun; `get` asks for a path of that."""
+    assert begun.status == 202, begun.text
+    path = f"/jobs/{begun.body['job']}"
+
+    def over():
+        state = get(path).body
+        return state if state["state"] not in ("waiting", "running") else None
+
+    return wait_for("the end of the job", over)
+
+
 class HTTPReply:
     """Status, headers and parsed body of an answer over HTTP."""
 

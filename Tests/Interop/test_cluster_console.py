@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from agent import free_port, wait_for
+from agent import free_port, job_end, wait_for
 from calls import ended, invite
 from cluster import answers, owns
 from console import ROLES, Console, token
@@ -67,16 +67,6 @@ def test_who_may_ask_there_the_owner_says(consoles):
         "vera", "node b") for line in lines), lines
 
 
-def outcome(console, job):
-    def done():
-        found = console.get(f"/jobs/{job}", token=console.operator).body
-        return found["state"] not in ("waiting", "running") and found
-
-    found = wait_for("the job", done)
-    assert found["state"] == "done", found
-    return found["result"]
-
-
 def test_a_reload_there_takes_its_files(consoles):
     owner, b, _, console = consoles
     (b.folder / "plugins" / "desk.lua").write_text(BUSY.replace("busy", "declined"))
@@ -87,7 +77,9 @@ def test_a_reload_there_takes_its_files(consoles):
     assert console.request("POST", path, body=brought, token=console.operator).status == 400
     # What is replayed there is what a reload there takes, and not what the owner has on its disk.
     begun = console.request("POST", "/admin/v1/replay", body={}, token=console.operator)
-    looked_at = outcome(console, begun.body["job"])["generation"]
+    replay = job_end(begun, lambda path: console.get(path, token=console.operator))
+    assert replay["state"] == "done", replay
+    looked_at = replay["result"]["generation"]
     assert looked_at != owner.admin("GET", "/admin/v1/status").body["generation"]
     other = console.request("POST", path, body={"generation": "x"}, token=console.operator)
     assert other.status == 409 and "replay them again" in other.text, other.text

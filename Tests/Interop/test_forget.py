@@ -10,7 +10,7 @@ import urllib.parse
 
 import pytest
 
-from agent import free_port, wait_for
+from agent import free_port, job_end, wait_for
 from calls import invite
 from console import ROLES, Console, token
 from support import ACCEPT, SUPPORT
@@ -34,14 +34,7 @@ def talk(agent, caller, callee, **data):
 
 def result(agent, reply):
     """What came of a job."""
-    assert reply.status == 202, reply.text
-    path = f"/admin/v1/jobs/{reply.body['job']}"
-
-    def over():
-        state = agent.admin("GET", path).body
-        return state if state["state"] != "running" else None
-
-    state = wait_for("the end of the job", over)
+    state = job_end(reply, lambda path: agent.admin("GET", "/admin/v1" + path))
     assert state["state"] == "done", state
     return state["result"]
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from agent import wait_for
+from agent import job_end, wait_for
 from calls import invite
 from support import ACCEPT, BUSY, SUPPORT, call, rewrite
 
@@ -36,11 +36,8 @@ def every(agent, path):
 
 def job(agent, path, body=None):
     """Begins a job and waits for its end."""
-    reply = agent.admin("POST", "/admin/v1" + path, body or {})
-    assert reply.status == 202, reply.text
-    number = reply.body["job"]
-    return wait_for("the job", lambda: [
-        one for one in [ask(agent, f"/jobs/{number}")] if one["state"] != "running"])[0]
+    begun = agent.admin("POST", "/admin/v1" + path, body or {})
+    return job_end(begun, lambda path: agent.admin("GET", "/admin/v1" + path))
 
 
 def ring(agent, count):

@@ -20,6 +20,8 @@ public final class Line {
     public var isIdentified: Bool { asker != nil }
     /// The session that speaks over this line.
     public internal(set) var session: LiveSession?
+    /// Bytes of messages that were not counted yet for the user's rate.
+    public var uncountedBytes = 0
     /// What others said to its user at will, and it was not sent yet; nil: nothing ever was.
     var unsentSignals: UnsentSignals?
 

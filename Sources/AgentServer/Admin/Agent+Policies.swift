@@ -12,20 +12,15 @@ import WebProtocols
 extension Agent {
     func addPolicyRoutes() {
         admin.serve(.reload) { [unowned self] request, respond in
-            do throws(Refusal) {
-                let aim = try Reloader.Aim(reload: request)
-                readAgain(aim, expecting: request.text("generation"), respond)
-            } catch {
-                respond(.refused(error.code, error.message))
+            readAgain(expecting: request.text("generation"), respond) { () throws(Refusal) in
+                try Reloader.Aim(reload: request)
             }
         }
-        admin.serve(.promote) { [unowned self] _, respond in readAgain(.promote, respond) }
-        admin.serve(.abort) { [unowned self] _, respond in readAgain(.abort, respond) }
+        admin.serve(.promote) { [unowned self] _, respond in readAgain(respond) { .promote } }
+        admin.serve(.abort) { [unowned self] _, respond in readAgain(respond) { .abort } }
         admin.serve(.shadow) { [unowned self] request, respond in
-            do throws(Refusal) {
-                readAgain(.shadow(given: try Reloader.Aim.files(of: request)), respond)
-            } catch {
-                respond(.refused(error.code, error.message))
+            readAgain(respond) { () throws(Refusal) in
+                .shadow(given: try Reloader.Aim.files(of: request))
             }
         }
         admin.serve(.endShadow) { [unowned self] _, respond in
@@ -62,13 +57,17 @@ extension Agent {
     }
 
     private func readAgain(
-        _ aim: Reloader.Aim, expecting generation: String? = nil,
-        _ respond: @escaping (HTTPResponse) -> Void
+        expecting generation: String? = nil, _ respond: @escaping (HTTPResponse) -> Void,
+        _ aim: () throws(Refusal) -> Reloader.Aim
     ) {
         guard let reloader else {
             return respond(.refused(.wrongState, "this process has no file to read again"))
         }
-        reloader.carryOut(aim, expecting: generation) { respond(HTTPResponse($0)) }
+        do throws(Refusal) {
+            reloader.carryOut(try aim(), expecting: generation) { respond(HTTPResponse($0)) }
+        } catch {
+            respond(.refused(error.code, error.message))
+        }
     }
 
     /// The state of the plugins; nil: the process has none.

@@ -117,8 +117,6 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     let line: Line
     /// How the client names itself (`User-Agent`), shortened; nil: it does not.
     var agent: String?
-    /// Bytes of messages that the gateway has not counted yet for its user.
-    var said = 0
     /// What a client without a session had not read at the last look.
     var unreadBytes = 0
     /// Bytes that were sent to it in all when everything is sent that its hello brought.

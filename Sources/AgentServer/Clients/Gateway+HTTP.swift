@@ -120,8 +120,8 @@ extension Gateway {
             let asker = try asker(of: request)
             (endpoint as? ClientLink)?.transport.isKnown = true
             try request.refuseEncodings()
-            if let refusal = deafness(to: asker.identity) { throw refusal }
-            heard(request.body.count, from: asker.identity, over: endpoint)
+            if let refusal = byteRateRefusal(of: asker.identity) { throw refusal }
+            noteReceived(request.body.count, from: asker.identity, over: endpoint)
             let body = try desk.decoder.request(
                 name, body: request.body, key: try request.only("Idempotency-Key"))
             switch body {

@@ -1,4 +1,4 @@
-// Whose connections are not read for a moment: who asks faster than it may, or says too much.
+// Whose connections are not read for a moment: who asks too fast, or sends too many bytes.
 
 import AgentCore
 import CallModel
@@ -6,12 +6,12 @@ import CallWire
 import EventLoop
 
 extension Gateway {
-    /// Bytes of a link that are counted at once: most messages are short, and need not be counted
+    /// Bytes of a line that are counted at once: most messages are short, and need not be counted
     /// each.
-    static let heardStep = 4_096
+    private static let countedStep = 4_096
 
-    /// Bytes that one user may say until the timer fires; 0: any number.
-    private var heardShare: Int {
+    /// Bytes that one user may send until the timer fires; 0: any number.
+    private var byteShare: Int {
         guard limits.bytesPerSecondMax > 0 else { return 0 }
         return max(1, limits.bytesPerSecondMax * Int(limits.restFor) / 1_000)
     }
@@ -26,13 +26,23 @@ extension Gateway {
         restAll(of: user, endpoint)
     }
 
-    /// A client said so many bytes. To read them costs time before any rate is looked at, and a
-    /// request that is repeated under its key costs nothing of one (H95): a user who says more
+    /// A message of so many bytes came over a line.
+    func noteMessage(of count: Int, over line: Line) {
+        line.uncountedBytes += count
+        guard line.uncountedBytes >= Self.countedStep, let identity = line.identity,
+            let endpoint = line.endpoint
+        else { return }
+        noteReceived(line.uncountedBytes, from: identity, over: endpoint)
+        line.uncountedBytes = 0
+    }
+
+    /// A client sent so many bytes. To read them costs time before any rate is looked at, and a
+    /// request that is repeated under its key costs nothing of one (H95): a user who sends more
     /// than its share is not read over any of its connections until that is paid.
-    func heard(_ count: Int, from identity: Identity, over endpoint: any Endpoint) {
-        guard let user = identity.payer, heardShare > 0 else { return }
+    func noteReceived(_ count: Int, from identity: Identity, over endpoint: any Endpoint) {
+        guard let user = identity.payer, byteShare > 0 else { return }
         if restTimer?.isArmed == false { restTimer?.arm(after: limits.restFor) }
-        if heardBytes.note(count, of: user, share: heardShare) { restAll(of: user, endpoint) }
+        if receivedBytes.note(count, of: user, share: byteShare) { restAll(of: user, endpoint) }
     }
 
     /// Reads nothing more from a user for a while, over `endpoint` and any other connection.
@@ -56,27 +66,30 @@ extension Gateway {
         }
     }
 
-    /// Why a request over HTTP is not looked at: its user has said too much before.
-    func deafness(to identity: Identity) -> Refusal? {
-        guard let user = identity.payer, isTooLoud(user) else { return nil }
+    /// Why a request over HTTP is not looked at: its user has sent too many bytes before.
+    func byteRateRefusal(of identity: Identity) -> Refusal? {
+        guard let user = identity.payer, isOverByteRate(user) else { return nil }
         return Refusal(
             .rateLimited, "too many bytes in a moment", retryAfter: limits.restFor)
     }
 
-    /// Whether a user has said more than its share, and has not paid for it yet.
-    func isTooLoud(_ user: UserID) -> Bool {
-        heardShare > 0 && heardBytes.isOver(user, share: heardShare)
+    /// Whether a user has sent more than its share, and has not paid for it yet.
+    func isOverByteRate(_ user: UserID) -> Bool {
+        byteShare > 0 && receivedBytes.isOver(user, share: byteShare)
     }
 
     func endRest() {
         refusals.removeAll(keepingCapacity: true)
-        heardBytes.endWhile(share: heardShare)
+        receivedBytes.endPeriod(share: byteShare)
         let rested = resting
         resting = []
         var staying: [(link: ClientLink, user: UserID)] = []
         for (link, user) in rested {
-            // One after the other: those that come first may use up what there is again.
-            if isTooLoud(user) || refusals[user, default: 0] >= limits.refusalsAtOnce {
+            // One after the other: those that come first may use up what there is again. Who is
+            // closed is let go: a user that comes and goes would leave more and more of them here.
+            let isTooFast =
+                isOverByteRate(user) || refusals[user, default: 0] >= limits.refusalsAtOnce
+            if isTooFast, link.isOpen {
                 staying.append((link, user))
             } else {
                 link.restEnds()
@@ -84,6 +97,6 @@ extension Gateway {
         }
         // Who waits already comes before who was just read.
         resting = staying + resting
-        if !heardBytes.isEmpty || !resting.isEmpty { restTimer?.arm(after: limits.restFor) }
+        if !receivedBytes.isEmpty || !resting.isEmpty { restTimer?.arm(after: limits.restFor) }
     }
 }

@@ -66,10 +66,10 @@ final class Gateway {
     var lookedAt = 0
     /// Requests of each user that were refused for its rate since the timer last fired.
     var refusals: [UserID: Int] = [:]
-    /// What users said since then.
-    var heardBytes = HeardBytes()
+    /// What users have sent since then.
+    var receivedBytes = ReceivedBytes()
     /// Links that are not read until the timer fires, because their users ask faster than they may
-    /// or say too much.
+    /// or send too many bytes.
     var resting: [(link: ClientLink, user: UserID)] = []
     private(set) var restTimer: Timer?
     /// The settings in force are not stored yet, so a crash would lose them: no client may rely on
@@ -214,10 +214,7 @@ extension Gateway: ClientLinkOwner {
         // A lost lease sends everybody away.
         guard link.isWebSocket else { return }
         desk.message(message, over: link.line)
-        link.said += message.count
-        guard link.said >= Self.heardStep, let identity = link.line.identity else { return }
-        heard(link.said, from: identity, over: link)
-        link.said = 0
+        noteMessage(of: message.count, over: link.line)
     }
 
     func linkSaysBinary(_ link: ClientLink) { desk.handle(.binary, of: link.line) }

@@ -14,8 +14,8 @@ struct Origins: Sendable, Equatable {
             .forbidden,
             isPage
                 ? "pages of this origin may not connect"
-                : "with development tokens only names of this machine are served, and Host is "
-                    + "none: set auth, or origins")
+                : "Host is not a name of this machine, and with development tokens only those are "
+                    + "served: set auth, or origins")
     }
 
     private let allowed: Set<String>?

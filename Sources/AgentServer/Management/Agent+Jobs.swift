@@ -125,12 +125,7 @@ extension Agent {
                 let all = records.newest(Self.replayedMax).filter {
                     $0.at >= span.0 ?? Moment(0) && $0.at < span.1 ?? Moment(.max)
                 }
-                let new =
-                    if let given {
-                        try Deployment(given, under: configuration, seed: 1)
-                    } else {
-                        try Deployment(file: file, seed: 1)
-                    }
+                let new = try Deployment(given, under: configuration, orOf: file, seed: 1)
                 var old: Generation?
                 if let other {
                     old = try Deployment(other, under: configuration, seed: 1).generation

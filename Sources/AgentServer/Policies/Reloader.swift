@@ -376,6 +376,20 @@ final class Reloader {
     }
 }
 
+extension Deployment {
+    /// What another node has `given`, with the server's part of `active`; nil: what is on disk, as
+    /// the operator's `file` says.
+    init(
+        _ given: StoredGeneration?, under active: Configuration, orOf file: String?, seed: UInt64
+    ) throws(AgentError) {
+        if let given {
+            try self.init(given, under: active, seed: seed)
+        } else {
+            try self.init(file: file, seed: seed)
+        }
+    }
+}
+
 extension Reloader.Job {
     /// Reads, checks, tests and replays. On the warm thread.
     fileprivate func build() -> Result<(Deployment, Reloaded), AgentError> {
@@ -386,9 +400,9 @@ extension Reloader.Job {
                 deployment = try Deployment(
                     kept, under: active.configuration, grants: grants, seed: seed)
             case .reload(let given), .shadow(let given):
-                deployment = try self.deployment(given)
+                deployment = try read(given)
             case .tryOut(let wish):
-                deployment = try self.deployment(wish.given)
+                deployment = try read(wish.given)
             case .abort:
                 deployment = try Deployment(file: file, seed: seed)
             case .promote:
@@ -425,9 +439,8 @@ extension Reloader.Job {
         }
     }
 
-    private func deployment(_ given: StoredGeneration?) throws(AgentError) -> Deployment {
-        guard let given else { return try Deployment(file: file, seed: seed) }
-        return try Deployment(given, under: active.configuration, seed: seed)
+    private func read(_ given: StoredGeneration?) throws(AgentError) -> Deployment {
+        try Deployment(given, under: active.configuration, orOf: file, seed: seed)
     }
 
     /// Asks the new generation the latest recorded questions. A second copy of it is asked, because

@@ -36,7 +36,7 @@ struct LanePass {
     @inline(__always)
     mutating func ran(_ nanoseconds: UInt64, of limits: PluginLimits) {
         runs += 1
-        if nanoseconds > UInt64(limits.laneTime) * 500 { slowRuns += 1 }
+        if nanoseconds > limits.quickRun { slowRuns += 1 }
     }
 
     /// A handler took too long, or failed in a way that is costly to make good.
@@ -64,8 +64,14 @@ struct LanePass {
         guard isInside, callua_garbage(vm) > max(Self.garbageMin, callua_memory(vm) / 2) else {
             return false
         }
-        return 1...UInt64(limits.laneTime) * 500 ~= callua_collect_time(vm)
+        let time = callua_collect_time(vm)
+        return time > 0 && time <= limits.quickRun
     }
+}
+
+extension PluginLimits {
+    /// Half of what a run in the lane may take, in nanoseconds.
+    fileprivate var quickRun: UInt64 { UInt64(laneTime) * 500 }
 }
 
 extension PluginState {

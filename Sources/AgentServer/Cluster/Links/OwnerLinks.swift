@@ -240,7 +240,9 @@ final class OwnerLinks {
         let rested = resting
         resting = []
         for client in rested {
-            if let user = client.line.identity?.user, gateway.isTooLoud(user) {
+            if client.isOpen, let user = client.line.identity?.user,
+                gateway.isOverByteRate(user)
+            {
                 resting.append(client)
             } else {
                 client.restEnds()

@@ -27,8 +27,6 @@ final class RemoteClient: Endpoint {
     private(set) var waitingBytes = 0
     private var load = 0
     private(set) var isResting = false
-    /// Bytes that it said and that were not counted yet for its user.
-    private var said = 0
     private var isTouched = false
     /// Messages that came, and of how many of them the front end knows that they are settled.
     private var received: UInt64 = 0
@@ -87,10 +85,7 @@ final class RemoteClient: Endpoint {
 
     private func hear(_ text: [UInt8]) {
         text.withUnsafeBytes { gateway.desk.message($0, over: line) }
-        said += text.count
-        guard said >= Gateway.heardStep, let identity = line.identity else { return }
-        gateway.heard(said, from: identity, over: self)
-        said = 0
+        gateway.noteMessage(of: text.count, over: line)
     }
 
     private func waits(_ change: Int) {
