@@ -62,6 +62,9 @@ def test_what_a_screen_opens_is_fit(page, agent):
     _, _, call_id = people(agent)
     (agent.folder / "plugins" / "support.lua").write_text(BUSY)
     agent.admin("POST", "/admin/v1/reload", {})
+    # What is replayed below is what becomes a canary: not what is in force already.
+    with open(agent.folder / "plugins" / "support.lua", "a") as file:
+        file.write("-- and one more line\n")
     shown = page("operator")
     shown.go("policies")
     shown.shows("Try an invitation")
@@ -81,8 +84,6 @@ def test_what_a_screen_opens_is_fit(page, agent):
     shown.shows("Type")
     fit(shown.tab, "the dialog")
     shown.tab.key("Escape", 27)
-    with open(agent.folder / "plugins" / "support.lua", "a") as file:
-        file.write("-- and one more line\n")
     shown.value("document.querySelector('input[name=canary]').value = 'support*'")
     press(shown, "Canary")
     shown.tab.type("support*")
