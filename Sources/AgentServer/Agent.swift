@@ -79,8 +79,7 @@ public final class Agent {
     private var directory: StateDirectory?
     private(set) var listeners: [Listener] = []
     private lazy var acceptTrouble = AcceptTrouble(log)
-    private var adminListener: Listener?
-    private var adminLink: SocketLink?
+    private var toolsListener: ToolsListener?
     private(set) lazy var figures = FiguresServer(
         exchange, options.limits, loop: loop, log: log,
         isReady: { [unowned gateway] in gateway.tellReadiness() },
@@ -409,11 +408,10 @@ public final class Agent {
         let own = NetworkAddress.admin(
             stateDirectory: options.stateDirectory, listen: endpoints.first ?? named,
             file: options.file)
-        adminListener = try Listener(
-            at: options.admin ?? own, on: loop,
-            failed: { [acceptTrouble] in acceptTrouble.tell("cannot accept tools", $0) },
+        toolsListener = try ToolsListener(
+            at: options.admin ?? own, linkedFrom: options.admin == nil ? place : nil, on: loop,
+            log: log, trouble: acceptTrouble,
             accepted: { [unowned admin] connection in admin.accept(connection) })
-        if options.admin == nil { adminLink = SocketLink(from: place, to: own, log: log) }
         addRoutes()
     }
 
@@ -491,8 +489,7 @@ public final class Agent {
     /// Gives the plugins the events that wait, and then `on.stop`. Ends when they are done or at
     /// `deadline` of the boot clock, but gives them a second at least.
     private func finish(by deadline: Int64) {
-        adminListener?.close()
-        adminLink = nil
+        toolsListener?.close()
         remote?.close()
         figures.close()
         management.close()

@@ -227,6 +227,16 @@ public struct Deployment: Sendable {
         Self.library(for: configuration.file).unlisted(in: configuration)
     }
 
+    /// The same in one sentence, the first ones by name; nil: all are in the list.
+    public var unlistedWords: String? {
+        let (names, shown) = (unlistedPlugins, 3)
+        guard !names.isEmpty else { return nil }
+        let first = names.prefix(shown).map { "plugins/\($0)" }.joined(separator: ", ")
+        let others = names.count - shown
+        return first + (others > 0 ? " and \(others) more" : "")
+            + (names.count == 1 ? " is" : " are") + " not listed in plugins"
+    }
+
     /// A line for each mistake in the plugins that does not keep them from loading.
     public var mistakes: [String] { generation.mistakes.map(\.description) }
 

@@ -105,6 +105,10 @@ public final class Listener: LoopHandle {
         watch()
     }
 
+    /// Whether its address still leads here: false once the file of its Unix socket is gone, or is
+    /// somebody else's.
+    public var isInPlace: Bool { ownedFile?.isInPlace ?? true }
+
     /// Stops listening and removes the Unix socket's file. Accepted connections go on.
     public func close() {
         guard isListening else { return }

@@ -86,10 +86,15 @@ struct SocketFile {
         node = status.st_ino
     }
 
+    /// Whether the file is still there, and not another one in its place.
+    var isInPlace: Bool {
+        guard let now = SocketFile(path) else { return false }
+        return now.device == device && now.node == node
+    }
+
     /// Removes the file, unless somebody has put another one there.
     func remove() {
-        guard let now = SocketFile(path), now.device == device, now.node == node else { return }
-        unlink(path)
+        if isInPlace { unlink(path) }
     }
 
     /// Removes a socket whose process is gone. Asks by connecting: the kernel refuses when nobody

@@ -45,6 +45,14 @@ def test_a_good_installation_that_is_stopped(make_agent):
     agent.start()  # the doctor has changed nothing
 
 
+def test_plugins_that_are_not_listed_are_one_line(make_agent):
+    agent = make_agent(KEYS, {f"desk{number}": "" for number in range(20)})
+    agent.configure(KEYS + "plugins = {}\n")
+    code, output = doctor(agent)
+    assert code == 0 and advised(output, "warn", "and 17 more are not listed"), output
+    assert output.count("not listed in plugins") == 1, output
+
+
 def test_a_proxy_that_is_not_named(make_agent):
     """Where `listen` does not tell of one, what the process has heard does."""
     agent = make_agent(KEYS)
@@ -198,10 +206,12 @@ def test_a_path_that_is_too_long_for_a_socket(make_agent):
 
 def test_a_process_that_does_not_answer(make_agent):
     agent = make_agent(KEYS).start()
-    os.rename(agent.folder / "state" / "admin.sock", agent.folder / "elsewhere")
+    socket = agent.folder / "state" / "admin.sock"
+    socket.unlink()
+    socket.write_text("so that no other one is made")
     code, output = doctor(agent)
     assert code == 1 and advised(output, "FAIL", f"process {agent.process.pid}"), output
-    os.rename(agent.folder / "elsewhere", agent.folder / "state" / "admin.sock")
+    socket.unlink()
 
 
 def test_a_damaged_store(make_agent):

@@ -120,6 +120,30 @@ def test_an_end_that_makes_no_sense_is_refused(agent):
     assert code == 2 and "printable ASCII" in output, output
 
 
+def test_the_socket_of_the_tools_comes_back(agent):
+    socket = agent.folder / "state" / "admin.sock"
+    socket.unlink()
+    wait_for("the socket", socket.exists)
+    code, text = agent.tool("status")
+    assert code == 0, text
+    agent.logs("the socket of the tools was gone, it is made anew")
+
+
+def test_another_file_where_the_socket_of_the_tools_was_is_kept_and_named(agent):
+    socket = agent.folder / "state" / "admin.sock"
+    socket.unlink()
+    socket.write_text("of somebody else")
+    words = "tools do not reach this server, it tries again"
+    agent.logs(words)
+    agent.logs("state/admin.sock exists and is not a socket")
+    assert socket.read_text() == "of somebody else"
+    socket.unlink()
+    wait_for("the socket", socket.exists)
+    assert agent.log_text().count(words) == 1
+    code, text = agent.tool("status")
+    assert code == 0, text
+
+
 def test_without_a_server_the_client_says_so(make_agent):
     code, output = make_agent().tool("call", "bob", "--as", "alice")
     assert code != 0 and len(output.strip().splitlines()) <= 2, output

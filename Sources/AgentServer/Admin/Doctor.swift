@@ -112,10 +112,8 @@ public struct Doctor {
             // Addresses and keys are looked at only when they are put together.
             _ = try AgentOptions(deployment)
             note(.good("\(name): generation \(deployment.name)"))
-            for plugin in deployment.unlistedPlugins {
-                note(
-                    .warning(
-                        "plugins/\(plugin) is not listed in plugins", "list it, or take it away"))
+            if let words = deployment.unlistedWords {
+                note(.warning(words, "what is not listed does nothing: list it, or take it away"))
             }
             return true
         } catch {

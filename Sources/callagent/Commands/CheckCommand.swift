@@ -20,9 +20,7 @@ extension Command {
             let options = try AgentOptions(deployment)
             try options.check()
             _ = try options.loadCertificate()
-            for name in deployment.unlistedPlugins {
-                Screen.say("plugins/\(name): not listed in plugins, so it is not loaded")
-            }
+            if let words = deployment.unlistedWords { Screen.say("\(words), so not loaded") }
             for warning in deployment.fileWarnings { Screen.say(warning) }
             for warning in deployment.warnings { Screen.say(warning) }
             for warning in deployment.lostTimers + deployment.changedLocals {
