@@ -88,6 +88,7 @@ import Testing
         ("true", "on.invite returned a boolean, not a decision"),
         ("refuse 'x'", "p.lua:1: on.invite cannot answer with 'refuse'"),
         ("drop 'x'", "on.invite cannot answer with 'drop'"),
+        ("reject '\\xff'", "the reason is not UTF-8"),
         ("reject ''", "a reason has 1 to 64 bytes"),
         ("reject(('x'):rep(65))", "a reason has 1 to 64 bytes"),
         ("accept { wait = 'soon' }", "bad duration 'soon'"),

@@ -240,7 +240,9 @@ extension Returned {
     private static func rejection(
         _ arguments: [LuaValue], dataMax: Int
     ) throws(BadReturn) -> Decision {
-        let reason = arguments.first?.text ?? ""
+        guard let reason = arguments.first?.text else {
+            throw BadReturn("reject: the reason is not UTF-8")
+        }
         var value = arguments.count > 1 ? arguments[1]["extended_data"] : .null
         if reason == "busy" || reason == "declined" {
             return .reject(
