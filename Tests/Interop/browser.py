@@ -6,6 +6,7 @@ import http.client
 import http.server
 import itertools
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -17,6 +18,9 @@ from websockets.sync.client import connect
 from agent import wait_for
 
 EMPTY = "about:blank"  # where a tab is before its page has come
+# How a screen is looked at: how wide, and whether dark. In short each width and each theme once.
+LOOKS = ((1280, False), (320, True)) + (
+    ((1280, True), (320, False)) if os.environ.get("CALLAGENT_FULL") else ())
 PATIENCE = 30  # seconds that anything in the browser may take
 ROOT = pathlib.Path(__file__).parents[2]
 PAGES = ROOT / "examples" / "browser"

@@ -4,7 +4,7 @@ keyboard alone."""
 import pytest
 
 from agent import wait_for
-from browser import AXE, PATIENCE, needs_browser
+from browser import AXE, LOOKS, PATIENCE, needs_browser
 from test_browser_phone import Phone, loud, phone  # noqa: F401, fixtures
 
 pytestmark = needs_browser
@@ -15,12 +15,11 @@ def fit(one, screen):
     """Nothing of the screen keeps anybody out."""
     if AXE is None:
         pytest.skip("no axe: see run.sh")
-    for width in (1280, 320):
-        for dark in (False, True):
-            one.tab.size(width, dark)
-            assert one.tab.faults() == [], (screen, width, dark)
-            over = one.tab.evaluate("document.documentElement.scrollWidth - innerWidth")
-            assert over <= 0, (screen, width, over)
+    for width, dark in LOOKS:
+        one.tab.size(width, dark)
+        assert one.tab.faults() == [], (screen, width, dark)
+        over = one.tab.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert over <= 0, (screen, width, over)
 
 
 def test_the_door_and_the_phone_at_rest(loud, agent):  # noqa: F811

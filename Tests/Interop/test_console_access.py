@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from agent import wait_for
-from browser import AXE, PATIENCE, Browser, needs_browser
+from browser import AXE, LOOKS, PATIENCE, Browser, needs_browser
 from console import agent, console, port, token
 from support import BUSY
 from test_console import Page, browser, page, people
@@ -17,8 +17,6 @@ from test_help import SITE, serve, site
 pytestmark = [
     needs_browser, pytest.mark.skipif(AXE is None, reason="no axe: see run.sh")]
 FULL = bool(os.environ.get("CALLAGENT_FULL"))
-WIDTHS = (1280, 320)
-THEMES = (False, True)
 SEEN = """[...document.querySelectorAll('[hidden]')].filter((one) => one.checkVisibility())
     .map((one) => one.outerHTML.slice(0, 80))"""
 PRESS = "[...document.querySelectorAll('button')].find((one) => one.innerText === '{}').click()"
@@ -27,18 +25,17 @@ PRESS = "[...document.querySelectorAll('button')].find((one) => one.innerText ==
 def unfit(tab, screen):
     """What of it keeps anybody out, however wide it is, light and dark."""
     found = {}
-    for dark in THEMES:
-        for width in WIDTHS:
-            tab.size(width, dark)
-            # Colours on their way from one theme to the other are nobody's choice.
-            wait_for("rest", lambda: tab.evaluate(
-                "document.getAnimations().every((one) => one.playState !== 'running')"))
-            over = tab.evaluate("document.documentElement.scrollWidth - innerWidth")
-            faults = tab.faults() + ([["too wide", over]] if over > 0 else [])
-            if seen := tab.evaluate(SEEN):
-                faults.append(["is hidden, and seen", seen])
-            if faults:
-                found[screen, width, "dark" if dark else "light"] = faults
+    for width, dark in LOOKS:
+        tab.size(width, dark)
+        # Colours on their way from one theme to the other are nobody's choice.
+        wait_for("rest", lambda: tab.evaluate(
+            "document.getAnimations().every((one) => one.playState !== 'running')"))
+        over = tab.evaluate("document.documentElement.scrollWidth - innerWidth")
+        faults = tab.faults() + ([["too wide", over]] if over > 0 else [])
+        if seen := tab.evaluate(SEEN):
+            faults.append(["is hidden, and seen", seen])
+        if faults:
+            found[screen, width, "dark" if dark else "light"] = faults
     return found
 
 
