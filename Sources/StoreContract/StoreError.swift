@@ -115,7 +115,9 @@ extension StoreError: CustomStringConvertible {
         case .readOnly, .cannotOpen: "; check owner, mode and mount of the directory"
         case .inputOutput:
             "; look for the disk in the system's log (dmesg), repair or replace it, then try again"
-        case .replaced: "; put it back, or restart to go on with what is there"
+        case .replaced:
+            "; put it back, if need be from /proc/PID/fd before the process ends: a restart goes "
+                + "on with what is there, be it nothing"
         case .noSchema: "; make them with callagent cluster init"
         case .notAllowed: "; check the user, the password and the rights"
         case .inUse, .busy, .newer, .older, .notOwner, .unreachable, .notOpen, .other: ""

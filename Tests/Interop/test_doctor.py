@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from agent import wait_for
+from agent import as_other_user, wait_for
 from test_admission import KEYS, token
 from test_tls import CONFIG, certify
 
@@ -212,6 +212,27 @@ def test_a_process_that_does_not_answer(make_agent):
     code, output = doctor(agent)
     assert code == 1 and advised(output, "FAIL", f"process {agent.process.pid}"), output
     socket.unlink()
+
+
+def test_a_state_directory_that_is_gone_while_a_server_runs(make_agent):
+    """Only the process has the store then: whoever ends it, as told, loses what is in it."""
+    agent = make_agent(KEYS).start()
+    state = agent.folder / "state"
+    state.rename(agent.folder / "away")
+    code, output = doctor(agent)
+    (agent.folder / "away").rename(state)
+    wait_for("readyz", agent.is_ready)
+    assert code == 1 and advised(output, "FAIL", "already in use"), output
+    assert "/proc/PID/fd" in output and "stop the process that uses it" not in output, output
+    agent.logs("/proc/PID/fd")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may become another user")
+def test_another_user_is_not_told_that_no_server_runs(make_agent):
+    agent = make_agent(KEYS).start()
+    code, output = as_other_user(agent, "doctor")
+    assert code == 1 and advised(output, "FAIL", "Permission denied"), output
+    assert "no server runs" not in output, output
 
 
 def test_a_damaged_store(make_agent):

@@ -83,6 +83,7 @@ extension Doctor {
             listener.close()
             note(.good("\(endpoint) is free to listen at"))
         } catch {
+            if case .addressInUse = error.kind { mayRun = true }
             note(.trouble("\(error)", Self.advice(on: error.kind)))
         }
         guard configuration.admin == nil,
@@ -100,7 +101,10 @@ extension Doctor {
 
     private static func advice(on kind: EventLoopError.Kind) -> String {
         switch kind {
-        case .addressInUse: "stop the process that uses it (see ss -ltnp), or change listen"
+        case .addressInUse:
+            // What a server has of a store that was deleted ends with it.
+            "ss -ltnp says who uses it: of a callagent whose state_dir is gone save /proc/PID/fd "
+                + "first, then end it, or change listen"
         case .permissionDenied: "ports below 1024 need CAP_NET_BIND_SERVICE; or change listen"
         case .addressUnavailable: "this machine has no such address (ip addr); change listen"
         case .invalidAddress, .refused, .unreachable, .reset, .timedOut, .nameNotFound,

@@ -137,6 +137,7 @@ extension Doctor {
                 note(.good("the store is sound: \(verdict.calls) live calls"))
             }
         } catch {
+            if case .cannotOpen = error.kind { mayRun = true }
             note(.trouble("\(error)", "nothing starts with this store"))
         }
         examineLog(place)

@@ -61,6 +61,8 @@ public struct Doctor {
     public private(set) var files: LoadedFiles?
     /// The process that has the state directory.
     public internal(set) var process: Int32?
+    /// Whether a server may run that was not found: its directory is gone, or another user's.
+    public internal(set) var mayRun = false
     /// What was found so far.
     public private(set) var findings: [Finding] = []
     let file: String?

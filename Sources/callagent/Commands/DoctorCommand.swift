@@ -20,7 +20,7 @@ extension Command {
         doctor.examine()
         if let process = doctor.process {
             doctor.examine(process, at: try Installation.admin(of: doctor.configuration))
-        } else if doctor.generation != nil {
+        } else if doctor.generation != nil, !doctor.mayRun {
             doctor.note(.good("no server runs; callagent run starts one"))
         }
         for finding in doctor.findings { Screen.say(Screen.plain(finding.line)) }
