@@ -70,6 +70,12 @@ package enum Files {
         return lstat(path, &status) == 0
     }
 
+    /// Whether this user may not look for it, so that nobody can say whether it exists.
+    package static func isHidden(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) != 0 && errno == EACCES
+    }
+
     package static func isFolder(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR

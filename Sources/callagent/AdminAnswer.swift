@@ -58,6 +58,10 @@ enum AdminAnswer {
     /// What to check when the server's socket is missing.
     private static func absence(of server: ServerAddress) -> String? {
         guard case .unix(let path) = server.endpoint, !Files.exists(path) else { return nil }
+        guard !Files.isHidden(path) else {
+            return "nobody answers at \(server): Permission denied; run this as the user of the "
+                + "server, or as root"
+        }
         // The tool finds the socket by the present file, the server made it by an earlier version
         // of the file.
         return "nobody answers at \(server): no server has made this socket; does it run, was it "

@@ -64,7 +64,13 @@ enum Installation {
     /// The files of decisions; nil: none are kept on disk.
     static func decisions(_ arguments: CommandArguments) throws(CommandError) -> DecisionFiles? {
         let place = AgentOptions.place(try configuration(arguments))
-        return place == ":memory:" ? nil : DecisionFiles(directory: place)
+        guard place != ":memory:" else { return nil }
+        let path = DecisionFiles.path(in: place)
+        guard !Files.isHidden(path) else {
+            throw .failure(
+                "\(path): Permission denied; run this as the user of the server, or as root")
+        }
+        return DecisionFiles(directory: place)
     }
 
     private static func endpoint(_ text: String) throws(CommandError) -> NetworkAddress {

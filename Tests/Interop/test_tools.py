@@ -3,7 +3,9 @@
 import os
 import subprocess
 
-from agent import wait_for
+import pytest
+
+from agent import as_other_user, wait_for
 from calls import changes, invite, states
 
 
@@ -147,6 +149,22 @@ def test_another_file_where_the_socket_of_the_tools_was_is_kept_and_named(agent)
 def test_without_a_server_the_client_says_so(make_agent):
     code, output = make_agent().tool("call", "bob", "--as", "alice")
     assert code != 0 and len(output.strip().splitlines()) <= 2, output
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may become another user")
+@pytest.mark.parametrize("words", [
+    ["status"], ["calls"], ["reload"], ["explain", "bob"], ["webhooks"], ["revoke", "bob"]])
+def test_another_user_is_told_that_it_may_not(agent, words):
+    """Not that there is no server: whoever believes that starts a second one."""
+    code, said = as_other_user(agent, *words)
+    assert code == 3 and "Permission denied" in said, said
+    assert "does it run" not in said and len(said.splitlines()) == 1, said
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may become another user")
+def test_another_user_is_not_told_that_nothing_was_decided(agent):
+    code, said = as_other_user(agent, "replay")
+    assert code == 1 and "Permission denied" in said, said
 
 
 def test_a_call_is_shown_however_many_came_after_it(agent):
