@@ -52,6 +52,35 @@ def test_doctor_finds_the_process_that_serves_for_the_owner(linked):  # noqa: F8
         assert "no server runs" not in said and "in use" not in said and "secret" not in said, said
 
 
+def test_doctor_says_what_is_true_while_the_database_is_away(linked, database):  # noqa: F811
+    """A front end that waits for an owner does not hang: to end it would only hurt its clients."""
+    owner, b, _ = linked()
+    database.control("-m", "immediate", "stop")
+    wait_for("no owner", lambda: b.admin("GET", "/admin/v1/status").status == 503)
+    wait_for("it is away", lambda: owner.get("/readyz").status == 503)
+    for node in (owner, b):
+        code, said = node.tool("doctor")
+        assert code == 1 and f"process {node.process.pid} runs and takes no calls" in said, said
+        assert "end it" not in said and "does not answer at unix" not in said, said
+        line = next(line for line in said.splitlines() if "the database does not answer" in line)
+        assert "cluster init" not in line and "look at PostgreSQL" in line, said
+    database.control("start")
+    for node in (owner, b):
+        wait_for("it serves", lambda one=node: answers(one))
+
+
+def test_doctor_of_a_front_end_compares_what_all_nodes_have(linked, nodes):  # noqa: F811
+    """`cluster` and `listen` are each node's own, so callagent.lua is never the owner's."""
+    for node in nodes:
+        (node.folder / "plugins" / "desk.lua").write_text(BUSY)
+    _, b, _ = linked(config=DESK)
+    said = b.tool("doctor")[1]
+    assert "the files on disk are in force" in said and "not in force" not in said, said
+    (b.folder / "plugins" / "desk.lua").write_text(BUSY.replace("busy", "declined"))
+    said = b.tool("doctor")[1]
+    assert "not in force as on disk: plugins/desk.lua" in said, said
+
+
 def test_the_audit_names_the_node_and_the_role_holds(linked):  # noqa: F811
     owner, b, _ = linked()
     alice = b.connect("alice")

@@ -37,7 +37,8 @@ extension Finding {
                 .trouble(
                     "\(process) runs and takes no calls: its store is away"
                         + (status["store_error"]?.string.map { ": \($0)" } ?? ""),
-                    "its log says why (store failed…); it goes on by itself when the disk does")
+                    "its log says why (store failed…); it goes on by itself when the disk does, or "
+                        + "the database of a cluster")
             ]
         }
         return [.good("\(process) runs, version \(version), and takes calls")]

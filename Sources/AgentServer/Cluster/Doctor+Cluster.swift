@@ -19,7 +19,16 @@ extension Doctor {
             }
             examine(try ClusterDatabase(at: address).state(), at: address.name)
         } catch {
-            note(.trouble("\(error)", "see callagent cluster init, and the page Cluster"))
+            note(.trouble("\(error)", Self.advice(on: error.kind)))
+        }
+    }
+
+    private static func advice(on kind: StoreError.Kind) -> String {
+        switch kind {
+        case .noSchema, .older, .newer: "see callagent cluster init, and the page Cluster"
+        default:
+            "look at PostgreSQL, its log, and the network to it; nodes go on by themselves when it "
+                + "answers"
         }
     }
 

@@ -31,7 +31,16 @@ extension Command {
 extension Doctor {
     /// Asks the process that has the state directory.
     fileprivate mutating func examine(_ process: Int32, at server: ServerAddress) {
-        guard case .answer(let status) = AdminAnswer.ask(.status, of: server) else {
+        let status: JSONValue
+        switch AdminAnswer.ask(.status, of: server) {
+        case .answer(let answer): status = answer
+        case .refused(let words):
+            // A front end hands on what it is asked, and here there is no owner.
+            return note(
+                .trouble(
+                    "process \(process) runs and takes no calls: \(words)",
+                    "it goes on by itself when a node owns; callagent cluster says which one does"))
+        case .unreachable:
             return note(
                 .trouble(
                     "process \(process) has the state directory and does not answer at \(server)",
@@ -52,7 +61,9 @@ extension Doctor {
             plugins: AdminAnswer.ask(.plugins, of: server).value,
             (files: files, webhooks: AdminAnswer.ask(.webhooks, of: server).value))
         for finding in findings { note(finding) }
-        compareFiles(with: files)
+        // The owner answers for a front end.
+        let isOwners = configuration.cluster.map { status["node"]?.string != $0.node } ?? false
+        compareFiles(with: files, ofOwner: isOwners)
     }
 
     /// Whether the file of the running program was replaced, as by an update.
@@ -66,10 +77,12 @@ extension Doctor {
         return path.hasSuffix(" (deleted)")
     }
 
-    /// Compares what the process has in force with the files on disk.
-    private mutating func compareFiles(with json: JSONValue) {
+    /// Compares what the process has in force with the files on disk; of another node's files only
+    /// plugins, as settings, secrets and certificates are each node's own.
+    private mutating func compareFiles(with json: JSONValue, ofOwner isOwners: Bool) {
         guard let running = LoadedFiles(json), let files else { return }
         let changed = files.difference(from: running)
+            .filter { !isOwners || $0.hasPrefix("plugins/") }
         guard !changed.isEmpty else { return note(.good("the files on disk are in force")) }
         note(
             .warning(
