@@ -148,6 +148,7 @@ public final class Agent {
         alarms = start.alarms
         do throws(AgentError) {
             try prepareReloads(file, start.deployment, start.canary)
+            if !start.filesAreGood { reloader?.noteBadFiles() }
         } catch {
             abandon()
             throw error

@@ -21,6 +21,8 @@ struct Start {
     private(set) var memory: ServerMemory
     /// Problems that the operator should know of, until a reload works.
     private(set) var alarms: [Alarm] = []
+    /// Whether the files on disk could be taken; of a cluster what is stored counts.
+    private(set) var filesAreGood = true
 
     /// Reads the files, opens the store, and chooses.
     ///
@@ -60,6 +62,7 @@ struct Start {
                     log.error("started with an alarm", ("alarm", "\(trouble)"))
                 }
             }
+            if case .failure = found, !opened.isShared { filesAreGood = false }
             let fresh = Self.mayTake(found, (recorded, canary), opened, takingFilesOnDisk, log)
             if let chosen = fresh ?? recorded?.deployment {
                 deployment = chosen

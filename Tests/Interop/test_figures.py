@@ -141,6 +141,21 @@ def test_reloads_and_certificates_are_told(make_agent):
     assert abs(good["process_resident_memory_bytes"] - agent.resident()) < 64 << 20
 
 
+@pytest.mark.parametrize("file", ["callagent.lua", "plugins/support.lua"])
+def test_a_start_with_files_that_are_not_good_is_told(make_agent, file):
+    """It goes on with what was in force, and the files on disk are not: as after a bad reload."""
+    agent = make_agent(SUPPORT, {"support": ACCEPT}).start()
+    assert agent.stop() == 0
+    path = agent.folder / file
+    good = path.read_text()
+    path.write_text(good + "nonsense\n")
+    agent.start()
+    assert agent.metrics()["callagent_last_reload_successful"] == 0
+    path.write_text(good)
+    assert agent.tool("reload")[0] == 0
+    assert agent.metrics()["callagent_last_reload_successful"] == 1
+
+
 def test_those_who_do_not_read_keep_nobody_from_it(make_agent):
     port = free_port()
     agent = make_agent(f'metrics = "127.0.0.1:{port}"\n').start()

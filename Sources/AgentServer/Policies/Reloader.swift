@@ -36,10 +36,12 @@ struct ReloadFigures {
 
     /// Since the start.
     var results = Tally<Result>()
-    /// Whether the last one worked; the start counts as one that did.
+    /// Whether the last one worked; a start counts as one that did, if its files were good.
     private(set) var isLastGood = true
     /// When the last one that worked was in force, in milliseconds of the wall clock.
     private(set) var lastGoodAt = Clock.wallMilliseconds()
+
+    mutating func noteBadFiles() { isLastGood = false }
 
     mutating func note(_ outcome: Reloader.Outcome) {
         switch outcome {
@@ -257,6 +259,9 @@ final class Reloader {
 
     /// What is in force did worse than what was before, and is taken back.
     func noteTakenBack() { figures.results.note(.rolledBack) }
+
+    /// The start found files that are not good, so what was in force before goes on.
+    func noteBadFiles() { figures.noteBadFiles() }
 
     /// The deployment of the generation `name`, to which probation goes back, with the server's
     /// part of now; nil: it is not known any more.
