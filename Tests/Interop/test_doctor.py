@@ -366,6 +366,19 @@ def test_a_store_that_is_away(make_agent):
     assert code == 1 and advised(output, "FAIL", "its store is away"), output
 
 
+def test_a_store_that_fails_and_is_open_again(make_agent):
+    """At a quiet hour it is open most of the time, and every call fails."""
+    agent = make_agent(KEYS, environment={"CALLAGENT_STORE_FAULTS": "write:150:1:full"}).start()
+    while "store failed" not in agent.log_text():
+        agent.tool("revoke", "nobody")
+    wait_for("readyz", agent.is_ready)
+    code, output = doctor(agent)
+    assert code == 1 and advised(output, "FAIL", "no space is left"), output
+    assert agent.tool("revoke", "nobody")[0] == 0
+    code, output = doctor(agent)
+    assert code == 0 and "no space is left" not in output, output
+
+
 def test_others_may_look_into_the_state(make_agent):
     agent = make_agent(KEYS).start()
     os.chmod(agent.folder / "state", 0o755)

@@ -59,7 +59,7 @@ extension Exchange {
 
     func committed(_ result: CommitResult, in duration: Milliseconds) {
         guard isReady else { return }
-        storeFailures = 0
+        (storeFailures, storeTrouble) = (0, nil)
         figures.committed(in: duration)
         noteLateness(duration)
         queue.batchIsDurable()
@@ -137,7 +137,6 @@ extension Exchange {
         switchboard = switchboard.successor(
             seed: seed ^ UInt64(bitPattern: now.milliseconds), at: now)
         isReady = true
-        storeTrouble = nil
         load(state)
         unconfirmed.keepAgain()
         outbox?.storeIsBack()

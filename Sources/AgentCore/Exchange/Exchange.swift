@@ -59,7 +59,7 @@ public final class Exchange {
     public internal(set) var damagedCalls = DamagedCalls()
     /// When the shell will call `wake`.
     var wakesAt: Moment?
-    /// Why the store is away.
+    /// Why the last commit failed, or the store is away; nil: a commit worked since.
     public internal(set) var storeTrouble: String?
     /// For changes of others whose owners go on as if they were stored: when the store is away, or
     /// loses them, they are stored when it is back.

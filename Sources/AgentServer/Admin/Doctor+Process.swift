@@ -41,6 +41,15 @@ extension Finding {
                         + "the database of a cluster")
             ]
         }
+        // It is open between two commits that fail, as on a full disk.
+        if let trouble = status["store_error"]?.string {
+            return [
+                .trouble(
+                    "\(process) takes calls, and its last commit failed: \(trouble)",
+                    "until a commit works every call may fail; its log says how often (store failed…)"
+                )
+            ]
+        }
         return [.good("\(process) runs, version \(version), and takes calls")]
     }
 
