@@ -262,7 +262,10 @@ public struct Deployment: Sendable {
     }
 
     /// The same of the operator's file.
-    public var fileWarnings: [String] { configuration.warnings.map(\.description) }
+    public var fileWarnings: [String] {
+        let untimely = certificate?.untimely.map { "the certificate of tls \($0)" }
+        return configuration.warnings.map(\.description) + [untimely].compactMap { $0 }
+    }
 
     /// A line for each name of pending timers that these files do not declare: a reload drops those
     /// timers.

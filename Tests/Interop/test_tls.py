@@ -2,12 +2,16 @@
 
 import asyncio
 import contextlib
+import datetime
 import json
 import socket
 import ssl
 import subprocess
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.x509.oid import NameOID
 from websockets.asyncio.client import connect
 
 from agent import wait_for
@@ -180,6 +184,23 @@ def test_a_certificate_that_is_no_good_changes_nothing(secure):
         code, output = agent.tool("reload")
         assert code == 1 and "server.crt" in output, output
         assert status(wrapped) == 200
+
+
+def test_a_certificate_that_has_run_out_is_told_by_whoever_puts_it_into_force(secure):
+    """The new one may be an old one: to renew it at night and hear 'good' lets nobody in."""
+    agent = secure()
+    key = serialization.load_pem_private_key((agent.folder / "server.key").read_bytes(), None)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    old = (x509.CertificateBuilder().subject_name(name).issuer_name(name)
+           .public_key(key.public_key()).serial_number(1)
+           .not_valid_before(now - datetime.timedelta(days=9))
+           .not_valid_after(now - datetime.timedelta(days=2)).sign(key, hashes.SHA256()))
+    (agent.folder / "server.crt").write_bytes(old.public_bytes(serialization.Encoding.PEM))
+    for command in ("check", "reload"):
+        code, output = agent.tool(command)
+        assert code == 0 and "the certificate of tls has run out" in output, output
+    agent.logs("the certificate of tls has run out")
 
 
 def test_a_start_without_its_certificate_says_so(make_agent):

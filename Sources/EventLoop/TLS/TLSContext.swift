@@ -25,6 +25,14 @@ public final class TLSContext: @unchecked Sendable {
     /// From when on the certificate counts, in seconds since 1970 UTC; nil: there is none.
     public var validFrom: Int64? { moment(X509_get0_notBefore) }
 
+    /// Why clients refuse the certificate at this moment; nil: its time is right.
+    public var untimely: String? {
+        let now = Clock.wallMilliseconds() / 1_000
+        if let end = expiresAt, end < now { return "has run out: no client connects" }
+        if let begin = validFrom, begin > now { return "is not valid yet: no client connects" }
+        return nil
+    }
+
     /// The SHA-256 digest of the certificate; nil: there is none.
     public var fingerprint: [UInt8]? {
         Self.digest { cossl_tls_own_fingerprint(context, $0) }

@@ -19,7 +19,9 @@ extension Command {
             let deployment = try Deployment(file: file, seed: 0)
             let options = try AgentOptions(deployment)
             try options.check()
-            _ = try options.loadCertificate()
+            if let untimely = try options.loadCertificate()?.untimely {
+                Screen.say("the certificate of tls \(untimely)")
+            }
             if let words = deployment.unlistedWords { Screen.say("\(words), so not loaded") }
             for warning in deployment.fileWarnings { Screen.say(warning) }
             for warning in deployment.warnings { Screen.say(warning) }
