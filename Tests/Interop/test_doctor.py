@@ -9,6 +9,7 @@ import time
 import pytest
 
 from agent import as_other_user, wait_for
+from clock import WrongClock
 from test_admission import KEYS, token
 from test_tls import CONFIG, certify
 
@@ -279,6 +280,17 @@ def test_a_clock_that_is_behind(make_agent):
                   "WHERE name = 'newest'")
     code, output = doctor(agent)
     assert code == 1 and advised(output, "FAIL", "the clock of this machine"), output
+
+
+def test_a_restart_is_not_advised_while_the_clock_may_be_wrong(make_agent):
+    """A start takes the time of the wall clock, and the calls' clock never goes back."""
+    agent = make_agent(KEYS)
+    clock = WrongClock(agent)
+    agent.start()
+    clock.set(3_600)
+    code, output = doctor(agent)
+    assert code == 0 and advised(output, "warn", "behind the wall clock"), output
+    assert "set the wall clock if it is wrong, and only then restart" in output, output
 
 
 def test_a_log_beside_the_store_that_grows(make_agent):
