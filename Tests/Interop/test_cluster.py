@@ -311,6 +311,13 @@ def test_no_node_owns_half_an_import(nodes, database):
            "failed while importing (there is no import that did not end)\n")
 
 
+def test_a_table_that_is_gone_is_named_where_help_is_looked_for(nodes, database):
+    """Doctor and log send to `cluster init`, which makes only what a newer version needs."""
+    database.run("DROP TABLE live_call CASCADE;")
+    code, said = tool(nodes[0], "init")
+    assert code == 1 and "live_call" in said and "restore" in said, said
+
+
 def test_tables_one_version_newer_are_used_where_they_say_so(nodes, database):
     """The first node of the next version has run `cluster init`; the others follow."""
     first, second, third = nodes

@@ -48,6 +48,7 @@ struct ClusterSchema: Sendable {
                     try runSteps(from: tables, connection)
                     tables = try installed(connection)
                 }
+                if tables.version == version { try refuseWhereTablesAreGone(connection) }
                 connection.query("COMMIT")
                 try connection.finish()
                 return tables
@@ -106,6 +107,21 @@ struct ClusterSchema: Sendable {
             text: "tables of version \(version) are for programs that know version \(needed), and "
                 + "these running nodes do not: \(names.joined(separator: ", ")); stop them first, "
                 + "or give them a program in between")
+    }
+
+    /// A table that somebody has dropped is not made again: what was in it would be forgotten.
+    private func refuseWhereTablesAreGone(
+        _ connection: PostgresConnection
+    ) throws(PostgresFailure) {
+        let made = steps.flatMap(\.statements).filter { $0.hasPrefix("CREATE TABLE ") }
+        for name in made.compactMap({ $0.split(separator: " ").dropFirst(2).first }) {
+            connection.query("SELECT count(to_regclass('callagent.\(name)'))")
+            guard try connection.finish().first?.first?.integer(0) == 0 else { continue }
+            throw PostgresFailure(
+                code: PostgresFailure.refused,
+                text: "the table \(name) is gone: stop the nodes and restore a backup of the schema, "
+                    + "or drop the schema callagent to begin with nothing")
+        }
     }
 
     /// Whether this program can work with the tables that are there.
