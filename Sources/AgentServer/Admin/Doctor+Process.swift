@@ -46,7 +46,7 @@ extension Finding {
             return [
                 .trouble(
                     "\(process) takes calls, and its last commit failed: \(trouble)",
-                    "until a commit works every call may fail; its log says how often (store failed…)"
+                    "until one works every call may fail; its log says how often (store failed…)"
                 )
             ]
         }
@@ -60,8 +60,8 @@ extension Finding {
             .warning(
                 "the calls' clock is \(abs(gap) / 1_000) s \(side) the wall clock",
                 gap > 0
-                    ? "set the wall clock if it is wrong, and only then restart, which sets this one "
-                        + "at once; else it drifts there, 1 ms a second"
+                    ? "set the wall clock if it is wrong, and only then restart, which sets this "
+                        + "one at once; else it drifts there, 1 ms a second"
                     : "look at the clock of this machine; it runs slower until they agree")
         ]
     }

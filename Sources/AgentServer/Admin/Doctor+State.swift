@@ -125,8 +125,8 @@ extension Doctor {
                     .trouble(
                         "the clock of this machine is \(ahead / 1_000) s behind what the store "
                             + "has noted last",
-                        "set it if it is wrong (timedatectl): tokens and plugins go by it; if it is "
-                            + "right, a start found it ahead once, and calls go on"))
+                        "set it if it is wrong (timedatectl): tokens and plugins go by it; if it "
+                            + "is right, a start found it ahead once, and calls go on"))
             }
             if let damage = verdict.damaged.text {
                 note(

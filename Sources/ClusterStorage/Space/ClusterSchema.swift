@@ -119,8 +119,8 @@ struct ClusterSchema: Sendable {
             guard try connection.finish().first?.first?.integer(0) == 0 else { continue }
             throw PostgresFailure(
                 code: PostgresFailure.refused,
-                text: "the table \(name) is gone: stop the nodes and restore a backup of the schema, "
-                    + "or drop the schema callagent to begin with nothing")
+                text: "the table \(name) is gone: stop the nodes and restore a backup of the "
+                    + "schema, or drop the schema callagent to begin with nothing")
         }
     }
 
