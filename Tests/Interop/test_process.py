@@ -282,6 +282,19 @@ def test_check_finds_the_same_without_a_server(make_agent, name):
         assert word in output, output
 
 
+def test_check_takes_secrets_from_the_process(make_agent):
+    """Whoever is on call has a shell without them, and an alert that sends to this command."""
+    config = ('auth = { { alg = "HS256", key = secret "env:CALLAGENT_TEST_KEY" } }\n'
+              'plugins = { "good" }\n')
+    agent = make_agent(config, {"good": "on.invite(function() end)\n"},
+                       environment={"CALLAGENT_TEST_KEY": "a secret " * 5}).start()
+    code, said = agent.tool("check")
+    assert code == 0, said
+    (agent.folder / "plugins" / "good.lua").write_text("on.invite(\n")
+    code, said = agent.tool("check")
+    assert code == 1 and "good.lua:" in said, said
+
+
 def test_check_is_content_with_a_good_folder(make_agent):
     good = 'on.invite(function(call) return reject "busy" end)\n'
     agent = make_agent('plugins = { "good" }\n', {"good": good, "unused": good})

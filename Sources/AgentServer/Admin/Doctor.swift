@@ -142,6 +142,15 @@ public struct Doctor {
         return readable != nil
     }
 
+    /// Where secrets are looked for: in the environment of this shell, else in that of the process
+    /// that serves this file.
+    public static func environment(file: String?) -> Deployment.Environment {
+        var doctor = Doctor(file: file)
+        _ = doctor.findProcess()
+        let theirs = doctor.process.map { Self.environment(of: $0) } ?? [:]
+        return { name in Deployment.ownEnvironment(name) ?? theirs[name] }
+    }
+
     private static func environment(of process: Int32) -> [String: String] {
         let text = Files.read("/proc/\(process)/environ") ?? []
         let pairs = text.split(separator: 0).map { pair in

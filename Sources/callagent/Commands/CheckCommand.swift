@@ -16,7 +16,8 @@ extension Command {
                 for plugin in plugins { Screen.say("\(plugin): good") }
                 if named == nil { return ExitCode.success }
             }
-            let deployment = try Deployment(file: file, seed: 0)
+            let deployment = try Deployment(
+                file: file, seed: 0, environment: Doctor.environment(file: file))
             let options = try AgentOptions(deployment)
             try options.check()
             if let untimely = try options.loadCertificate()?.untimely {
