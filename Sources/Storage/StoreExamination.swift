@@ -11,7 +11,9 @@ public enum StoreExamination {
     /// - Throws: `cannotOpen`, when it cannot be looked at.
     public static func holder(of directory: String) throws(StoreError) -> Int32? {
         let path = directory + "/lock"
-        let file = open(path, O_RDWR | O_CLOEXEC)
+        var file = open(path, O_RDWR | O_CLOEXEC)
+        // A disk becomes read-only under a server that runs.
+        if file < 0, errno == EROFS { file = open(path, O_RDONLY | O_CLOEXEC) }
         guard file >= 0 else {
             if errno == ENOENT { return nil }
             throw StoreError(

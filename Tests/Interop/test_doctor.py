@@ -353,6 +353,23 @@ def test_a_disk_that_is_full_or_read_only(make_agent, small_disk):
     assert "Read-only file system" in agent.refuses_to_start()
 
 
+def test_a_disk_that_becomes_read_only_under_a_server(make_agent, small_disk):
+    """As ext4 does after an error. The lock cannot be written then, and is held all the same."""
+    state = small_disk / "state"
+    state.mkdir(mode=0o700)
+    agent = make_agent(KEYS, state=str(state)).start()
+    subprocess.run(["mount", "--bind", state, state], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", state], check=True)
+        code, output = doctor(agent)
+    finally:
+        subprocess.run(["umount", state], check=True)
+    agent.close()
+    assert code == 1 and advised(output, "FAIL", "is mounted read-only"), output
+    assert f"process {agent.process.pid} runs" in output, output
+    assert "no server runs" not in output and "in use" not in output, output
+
+
 def test_a_lock_that_nobody_holds(make_agent):
     """Its text names a process that is gone, or that is another one by now."""
     agent = make_agent(KEYS).start()

@@ -66,7 +66,11 @@ extension Doctor {
         var space = statvfs()
         let folder = access(place, F_OK) == 0 ? place : "."
         guard statvfs(folder, &space) == 0 else { return }
-        if space.f_flag & UInt(ST_RDONLY) != 0 {
+        // One that went read-only after an error does not always say so of itself.
+        let lock = open("\(place)/lock", O_WRONLY | O_CLOEXEC)
+        let isRefused = lock < 0 && errno == EROFS
+        if lock >= 0 { close(lock) }
+        if space.f_flag & UInt(ST_RDONLY) != 0 || isRefused {
             return note(.trouble("\(place) is mounted read-only", "mount it for writing"))
         }
         if space.f_files > 0, space.f_favail < 100 {
