@@ -1,5 +1,6 @@
 """Under a service manager: what it hears, the notice before a drain, backups, pages and scripts."""
 
+import configparser
 import os
 import shutil
 import signal
@@ -10,6 +11,7 @@ import pytest
 
 from agent import wait_for
 from calls import invite
+from cluster import ROOT
 from systemd import Manager
 
 
@@ -87,6 +89,15 @@ def test_an_address_that_leads_nowhere_changes_nothing(make_agent, address):
 
 
 # The notice before a drain
+
+
+def test_the_service_is_started_again_for_as_long_as_it_takes():
+    """A start on a disk that is read-only ends at once; the fifth in ten seconds was the last."""
+    unit = configparser.ConfigParser(strict=False, interpolation=None)
+    unit.optionxform = str
+    unit.read(ROOT / "examples/package/callagent.service")
+    assert unit["Service"]["Restart"] == "on-failure" and unit["Service"]["RestartSec"] == "1"
+    assert unit["Unit"]["StartLimitIntervalSec"] == "0"
 
 
 def test_a_balancer_hears_of_the_end_before_clients_do(make_agent):
