@@ -166,6 +166,19 @@ def test_check_warns_of_locals_that_handlers_change(tmp_path):
     assert check("plugins/desk.lua") == (0, "plugins/desk.lua: good\n", "")
 
 
+@pytest.mark.parametrize("text", [
+    "local a, b = 1, 2\n  a, b = b, a\n  a, b = b, a\n  log.info(a)",
+    "local a, b, c = {}, {}, {}\n  a, b, c = b, c, a\n  a, b, c = c, a, b\n  a.x = b.y",
+])
+def test_check_follows_values_that_are_given_to_each_other_once(tmp_path, text):
+    """There are more ways from one to the other than anybody can follow."""
+    file = tmp_path / "desk.lua"
+    file.write_text(f'on.invite(function(call)\n  {text}\n  return reject "busy"\nend)\n')
+    done = subprocess.run([os.environ["CALLAGENT"], "check", "desk.lua"], cwd=tmp_path, text=True,
+                          capture_output=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "desk.lua: good\n", "")
+
+
 def test_nothing_is_said_of_good_plugins(tmp_path):
     async def body():
         async with Editor(tmp_path) as editor:

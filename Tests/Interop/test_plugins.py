@@ -243,6 +243,16 @@ def test_reload_says_what_looks_wrong(make_agent):
     assert code == 0 and "desk.lua:1: on.invite returns a text" in output, output
 
 
+def test_a_reload_comes_back_from_values_that_are_given_to_each_other(make_agent):
+    agent = make_agent('plugins = { "desk" }\nanswer_for = { "support" }\n', {
+        "desk": "on.invite(function() return reject 'busy' end)\n"}).start()
+    agent.configure('plugins = { "desk" }\nanswer_for = { "support" }\n', {
+        "desk": "on.invite(function()\n  local old, new = 'busy', 'closed'\n"
+                "  old, new = new, old\n  old, new = new, old\n  return reject(new)\nend)\n"})
+    assert agent.admin("POST", "/admin/v1/reload", {}).status == 200
+    assert agent.stop() == 0
+
+
 CLINIC = """
 on.invite(function(call)
   if call.mode == "clinic" then return reject "busy" end

@@ -63,6 +63,8 @@ import Testing
         "local unused = 0 local function add() unused = unused + 1 end "
             + "on.invite(function() end)",
         "on.push(function(push) push.title = 'x' return push end)",
+        // There are more ways from one to the other than anybody can follow.
+        "on.invite(function() local a, b = 1, 2 a, b = b, a a, b = b, a log.info(a) end)",
         // What follows from the key alone may be kept.
         "local kept = {} local function key(id) if not kept[id] then "
             + "kept[id] = id:lower():gsub('%s', '') end return kept[id] end "

@@ -82,16 +82,18 @@ extension ChangeFinder {
     }
 
     /// Whether it took work: who keeps `true` wants to know later that he was here.
-    private func isComputed(_ value: LuaExpression, steps: Int = 0) -> Bool {
+    private func isComputed(
+        _ value: LuaExpression, followed: FollowedValues = FollowedValues()
+    ) -> Bool {
         switch value.kind {
         case .call, .method: true
-        case .binary("or", _, let right): isComputed(right, steps: steps)
+        case .binary("or", _, let right): isComputed(right, followed: followed)
         case .binary, .unary, .function: true
         case .table(let fields): !fields.isEmpty
-        case .brackets(let inside): isComputed(inside, steps: steps)
+        case .brackets(let inside): isComputed(inside, followed: followed)
         case .local(let local):
-            steps < Self.stepsFollowed
-                && (map.values[ID(local)] ?? []).contains { isComputed($0, steps: steps + 1) }
+            followed.enter(local)
+                && (map.values[ID(local)] ?? []).contains { isComputed($0, followed: followed) }
         default: false
         }
     }

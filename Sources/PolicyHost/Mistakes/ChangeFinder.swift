@@ -227,28 +227,38 @@ package struct ChangeFinder {
 
 extension ChangeFinder {
     /// The functions that an expression may mean, as far as they are written in the files.
-    func functions(_ expression: LuaExpression, steps: Int = 0) -> [LuaFunction] {
+    func functions(
+        _ expression: LuaExpression, steps: Int = 0, followed: FollowedValues = FollowedValues()
+    ) -> [LuaFunction] {
         guard steps < Self.stepsFollowed else { return [] }
+        func next(_ value: LuaExpression) -> [LuaFunction] {
+            functions(value, steps: steps + 1, followed: followed)
+        }
         switch expression.kind {
         case .function(let function): return [function]
-        case .brackets(let inside): return functions(inside, steps: steps + 1)
+        case .brackets(let inside): return next(inside)
         case .local(let local):
-            return (map.values[ID(local)] ?? []).flatMap { functions($0, steps: steps + 1) }
+            guard followed.enter(local) else { return [] }
+            return (map.values[ID(local)] ?? []).flatMap(next)
         case .member(let owner, let name):
-            return fields(owner, name.text, steps: steps + 1)
-                .flatMap { functions($0, steps: steps + 1) }
+            return fields(owner, name.text, steps: steps + 1, followed).flatMap(next)
         default: return []
         }
     }
 
     /// What the field of a table may hold.
-    private func fields(_ owner: LuaExpression, _ name: String, steps: Int) -> [LuaExpression] {
+    private func fields(
+        _ owner: LuaExpression, _ name: String, steps: Int, _ followed: FollowedValues
+    ) -> [LuaExpression] {
         guard steps < Self.stepsFollowed else { return [] }
+        func next(_ value: LuaExpression) -> [LuaExpression] {
+            fields(value, name, steps: steps + 1, followed)
+        }
         switch owner.kind {
         case .local(let local):
+            guard followed.enter(local, field: name) else { return [] }
             let stored = (map.stored[ID(local)] ?? []).filter { $0.name == name }.map(\.value)
-            return stored
-                + (map.values[ID(local)] ?? []).flatMap { fields($0, name, steps: steps + 1) }
+            return stored + (map.values[ID(local)] ?? []).flatMap(next)
         case .table(let written):
             return written.compactMap { field in
                 if case .name(let key) = field.key, key.text == name { field.value } else { nil }
@@ -256,17 +266,17 @@ extension ChangeFinder {
         case .call(let called, let arguments):
             guard case .global(let function) = called.kind else { return [] }
             if function == "require", case .text(let module?)? = arguments.first?.kind {
-                return map.module(module).map { fields($0, name, steps: steps + 1) } ?? []
+                return map.module(module).map(next) ?? []
             }
             guard function == "setmetatable", let table = arguments.first else { return [] }
-            return fields(table, name, steps: steps + 1)
+            return next(table)
         default: return []
         }
     }
 
     /// The functions that a method of a plugin's own may be.
     private func functions(of owner: LuaExpression, method name: String) -> [LuaFunction] {
-        let own = fields(owner, name, steps: 0).flatMap { functions($0) }
+        let own = fields(owner, name, steps: 0, FollowedValues()).flatMap { functions($0) }
         guard own.isEmpty else { return own }
         let named = map.methods[name] ?? []
         return named.count == 1 ? named : []
@@ -284,11 +294,12 @@ extension ChangeFinder {
 
     /// The local in whose table, or in a table of it, an expression is surely found.
     private func table(
-        _ expression: LuaExpression, isDeep: Bool = false, steps: Int = 0
+        _ expression: LuaExpression, isDeep: Bool = false, steps: Int = 0,
+        followed: FollowedValues = FollowedValues()
     ) -> (local: LuaLocal, place: Given?)? {
         guard steps < Self.stepsFollowed else { return nil }
         func next(_ part: LuaExpression, isDeep: Bool) -> (local: LuaLocal, place: Given?)? {
-            table(part, isDeep: isDeep, steps: steps + 1)
+            table(part, isDeep: isDeep, steps: steps + 1, followed: followed)
         }
         switch expression.kind {
         case .local(let local):
@@ -297,7 +308,9 @@ extension ChangeFinder {
             let values = map.values[ID(local)] ?? []
             let isOfHandler = map.owner[ID(local)].map(reached.contains) ?? false
             if isOfHandler {
-                guard !local.isReassigned, let value = values.first else { return nil }
+                guard !local.isReassigned, let value = values.first,
+                    followed.enter(local, field: isDeep ? "deep" : nil)
+                else { return nil }
                 return next(value, isDeep: isDeep)
             }
             guard values.contains(where: { isTable($0) }) || isModule(values),
@@ -323,26 +336,33 @@ extension ChangeFinder {
     }
 
     /// Whether it surely makes a table, as those that handlers may change.
-    func isTable(_ expression: LuaExpression, steps: Int = 0) -> Bool {
+    func isTable(
+        _ expression: LuaExpression, steps: Int = 0, followed: FollowedValues = FollowedValues()
+    ) -> Bool {
         guard steps < Self.stepsFollowed else { return false }
+        func next(_ value: LuaExpression) -> Bool {
+            isTable(value, steps: steps + 1, followed: followed)
+        }
         switch expression.kind {
         case .table: return true
-        case .brackets(let inside): return isTable(inside, steps: steps + 1)
-        case .binary("or", let left, let right):
-            return isTable(left, steps: steps + 1) || isTable(right, steps: steps + 1)
+        case .brackets(let inside): return next(inside)
+        case .binary("or", let left, let right): return next(left) || next(right)
         case .local(let local):
-            let values = map.values[ID(local)] ?? []
-            return values.contains { isTable($0, steps: steps + 1) }
+            if let known = followed.areTables[ID(local)] { return known }
+            // What is made of itself alone is none.
+            followed.areTables[ID(local)] = false
+            let isOne = (map.values[ID(local)] ?? []).contains(where: next)
+            followed.areTables[ID(local)] = isOne
+            return isOne
         case .call(let called, let arguments):
             if case .global("setmetatable") = called.kind {
-                return arguments.first.map { isTable($0, steps: steps + 1) } ?? false
+                return arguments.first.map(next) ?? false
             }
             let makers = functions(called, steps: steps + 1)
             return !makers.isEmpty
                 && makers.allSatisfy { maker in
                     let returns = map.code[ID(maker)]?.returns ?? []
-                    return !returns.isEmpty
-                        && returns.allSatisfy { isTable($0, steps: steps + 1) }
+                    return !returns.isEmpty && returns.allSatisfy(next)
                 }
         default: return false
         }
@@ -359,5 +379,23 @@ extension ChangeFinder {
         case .member(_, let name) where name.text == "vars": true
         default: expression.kind.parts.contains(where: hasState)
         }
+    }
+}
+
+/// What one search has followed already. Values that are given to each other, such as two that are
+/// swapped twice, would be followed over twice as many ways with every further step.
+final class FollowedValues {
+    private struct Place: Hashable {
+        let local: ObjectIdentifier
+        let field: String?
+    }
+
+    private var places: Set<Place> = []
+    /// Which locals hold a table; one that is being looked at does not yet.
+    fileprivate(set) var areTables: [ObjectIdentifier: Bool] = [:]
+
+    /// Whether the local, or a field of it, is followed for the first time.
+    func enter(_ local: LuaLocal, field: String? = nil) -> Bool {
+        places.insert(Place(local: ObjectIdentifier(local), field: field)).inserted
     }
 }
