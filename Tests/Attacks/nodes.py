@@ -27,21 +27,23 @@ def database():
     return databases[0]
 
 
-def table(name, link):
+def table(name, link, more=""):
     return (f'cluster = {{ database = secret "env:CALLAGENT_DATABASE", node = "{name}", '
-            f'link = "127.0.0.1:{link}" }}\n')
+            f'link = "127.0.0.1:{link}"{more} }}\n')
 
 
-def dress(scene, way=lambda port: port):
-    """Two nodes, not started. `way` gives the port where the owner reaches the database."""
+def dress(scene, way=lambda port: port, more=lambda name: ""):
+    """Two nodes, not started. `way` gives the port where the owner reaches the database, `more`
+    what else the table of a node has."""
     made = database()
     address = made.address.replace(f"port={made.port}", f"port={way(made.port)}")
     scene.link, alone = free_port(), scene.base
     scene.front = Agent(scene.folder / "b", environment={"CALLAGENT_DATABASE": made.address})
     scene.front.configure(
-        alone + scene.fill(scene.entry.attack.config) + table("b", free_port()), scene.plugins)
+        alone + scene.fill(scene.entry.attack.config) + table("b", free_port(), more("b")),
+        scene.plugins)
     scene.agent.environment["CALLAGENT_DATABASE"] = address
-    scene.base = alone + table("a", scene.link)
+    scene.base = alone + table("a", scene.link, more("a"))
     scene.write()
 
 

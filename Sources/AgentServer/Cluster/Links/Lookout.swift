@@ -240,6 +240,8 @@ final class LookoutDoor {
         var options = Listener.Options()
         options.tls = plan.accepting
         options.handshakeTimeout = plan.times.silence
+        options.acceptsPerSecond = OwnerLinks.acceptsPerSecond
+        options.handshakesAtOnce = Self.lookersMax
         listener = try Listener(
             at: plan.bind, on: loop, options: options,
             failed: { [weak self] in self?.trouble.tell("link refused", "", "\($0)") },

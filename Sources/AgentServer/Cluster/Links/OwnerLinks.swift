@@ -28,6 +28,8 @@ protocol LinkHome: AnyObject {
 final class OwnerLinks {
     /// Links at once. For one more the oldest goes that has not said who it is.
     static let linksMax = 256
+    /// Newcomers in a second: all nodes are there again within three.
+    static let acceptsPerSecond = 100
     /// The space whose calls the links are about.
     static let space = Space.usual
 
@@ -71,6 +73,9 @@ final class OwnerLinks {
         var options = Listener.Options()
         options.tls = plan.accepting
         options.handshakeTimeout = plan.times.silence
+        // Whoever reaches the port may begin a handshake, which takes about a millisecond.
+        options.acceptsPerSecond = Self.acceptsPerSecond
+        options.handshakesAtOnce = Self.linksMax
         listener = try Listener(
             at: plan.bind, on: loop, options: options,
             failed: { [trouble] in trouble.tell("link refused", "", "\($0)") },
