@@ -3,11 +3,12 @@
 import contextlib
 import http.client
 import json
+import os
 import socket
 
 import pytest
 
-from agent import free_port, wait_for
+from agent import free_port, job_end, wait_for
 from console import ROLES, Console, agent, console, get, port, token
 
 SECRET_WORDS = "the code of the door is 4711"
@@ -159,6 +160,34 @@ def test_a_viewer_sees_no_result_of_a_job(agent, console):
     assert "hush" in console.get(path, console.operator).text
     shown = console.get(path, console.viewer).body
     assert shown == {"job": job, "kind": "try", "by": "olga", "state": "done", "progress": 1.0}
+
+
+TELLS = """
+local cfg = config { key = option.secret(nil, { required = true, min = 32 }) }
+on.invite(function() log.info(cfg.key:reverse()) error(cfg.key) end)
+test("it", function(t) t.invite { to = "support" } end)
+"""
+
+
+@pytest.mark.parametrize("job, source", [
+    ("try", "env:PATH"), ("try", "file:hush"), ("test", "file:there-is-none"),
+])
+def test_an_operator_far_away_is_told_no_secret(agent, console, job, source):
+    """His texts are asked here, where the environment and the files of the server are."""
+    words = "the words of a file that nobody may read"
+    (agent.folder / "hush").write_text(words)
+    hush = os.environ["PATH"] if source == "env:PATH" else words
+    files = {"plugins/tells.lua": TELLS, "callagent.lua": (
+        'answer_for = { "support" }\nplugins = { "tells" }\n'
+        f'options["tells"] = {{ key = secret "{source}" }}\n')}
+    body = {"invite": {"from": "ann", "to": "support"}} if job == "try" else {}
+    begun = console.request(
+        "POST", f"/admin/v1/{job}", {**body, "files": files}, token=console.operator)
+    end = job_end(begun, lambda path: console.get(path, console.operator))
+    text = json.dumps(end)
+    # Nor whether there is such a file.
+    assert end["state"] == "done" and hush not in text and hush[::-1] not in text, text
+    assert job == "test" or f"secret:{source.split(':')[1]}" in text, text
 
 
 def test_config_shows_no_secret(console):

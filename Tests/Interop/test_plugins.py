@@ -333,6 +333,15 @@ on.invite(function() return reject(cfg.key) end)
         assert code == 0 and "secret:CALLAGENT_NO_SUCH_WORD" in output, output
 
 
+def test_try_asks_a_plugin_that_wants_a_long_secret(make_agent):
+    agent = make_agent('''answer_for = { "desk" }
+plugins = { "livekit-token" }
+options["livekit-token"] = { url = "wss://m", key = "k", secret = secret "env:SHORT" }
+''')
+    code, output = agent.tool("try", "--token", '{"from":"ann","to":"desk"}')
+    assert code == 0 and "wss://m" in output, output
+
+
 def test_tests_need_neither_secrets_nor_a_time_zone(make_agent):
     config = """
 timezone = "Asia/Tokyo"

@@ -68,6 +68,14 @@ extension Agent {
         }
     }
 
+    /// The plugins of a trial. Its texts are those of whoever asks, who may be on another machine:
+    /// they read no secret of this one, and what they say of one is its name.
+    private static func trial(
+        of kept: StoredGeneration, under configuration: Configuration
+    ) throws(AgentError) -> Deployment {
+        try Deployment(kept, under: configuration, isForTests: true, seed: 1)
+    }
+
     private func attempt(
         _ request: ManagementRequest, _ respond: @escaping (HTTPResponse) -> Void
     ) {
@@ -80,7 +88,7 @@ extension Agent {
         let (jobs, identity) = (management.jobs, request.identity)
         files(of: request, orAnswer: respond) { [trial] kept, configuration in
             let job = jobs.add("try", by: identity) { _ throws(AgentError) in
-                let deployment = try Deployment(kept, under: configuration, seed: 1)
+                let deployment = try Self.trial(of: kept, under: configuration)
                 do throws(ScriptProblems) {
                     let settings = deployment.configuration.settings(hooks: [])
                     return try trial.run(deployment.plan, settings, cryptography: .system).json
@@ -98,7 +106,7 @@ extension Agent {
         let (jobs, identity) = (management.jobs, request.identity)
         files(of: request, orAnswer: respond) { kept, configuration in
             let job = jobs.add("test", by: identity) { control throws(AgentError) in
-                let deployment = try Deployment(kept, under: configuration, seed: 1)
+                let deployment = try Self.trial(of: kept, under: configuration)
                 return try PluginTests.json(deployment, control)
             }
             respond(Management.begun(job))
