@@ -53,7 +53,7 @@
     const actions = [
       { action: "accept", title: words.accept }, { action: "reject", title: words.reject },
     ];
-    await self.registration.showNotification(line.replace("{name}", name), {
+    await self.registration.showNotification(line.replace("{name}", () => name), {
       body: push.body ?? "", tag: push.call_id, requireInteraction: true, renotify: true, actions,
       data: push, icon: mine?.icon, vibrate: [400, 200, 400, 200, 400],
     });

@@ -53,6 +53,11 @@ function world(kept = MINE) {
 const ring = (more = {}) => JSON.stringify({
   kind: "invite", call_id: "c", caller: "alice", user: "bob", call_kind: "audio", ...more });
 
+// A name is no pattern, whatever its owner writes into it.
+const named = world();
+await named.push(ring({ title: "$& $` $' $$" }));
+assert.deepEqual(named.titles(), ["$& $` $' $$ calls"]);
+
 // It rings, says so, and Reject answers.
 let here = world();
 await here.push(ring());
