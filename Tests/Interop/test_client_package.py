@@ -220,6 +220,13 @@ def test_the_worker_rings_and_is_never_silent():
     assert "all is well" in said
 
 
+@needs("node")
+@pytest.mark.parametrize("node", NODES, ids=version_of)
+def test_a_hostile_server_ends_neither_the_agent_nor_the_process(node):
+    said = run(str(node), str(HERE / "hostile.test.mjs"), str(CLIENT / "index.js"))
+    assert "all is well" in said
+
+
 @needs("esbuild")
 @pytest.mark.parametrize("name, limit", [("index", CORE_BYTES), ("media", MEDIA_BYTES)])
 def test_it_is_small(tmp_path, name, limit):

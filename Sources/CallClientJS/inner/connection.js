@@ -4,9 +4,7 @@ import { alarm } from "./alarms.js";
 import { TimeoutError, Unauthorized } from "./errors.js";
 import { claimsOf } from "./tokens.js";
 
-const PROTOCOL = "callagent.v1.json";
 const LONGEST_PAUSE = 30_000;
-const PING_INTERVAL = 25_000; // until the server says its own
 const CONNECT_CHECK = 5_000; // how often a connection that is being made is looked at
 const DOUBT_CHECK = 2_000; // and one that may have died unnoticed
 const CHANCES = 2; // questions without any answer, after which a line is dead
@@ -23,7 +21,7 @@ export class Connection {
   #isEnded = false;
   #failures = 0;
   #pause = null; // the wait before the next attempt
-  #pingInterval = PING_INTERVAL;
+  #pingInterval; // since the greeting
   #unanswered = 0; // questions since anything was heard
   #isInDoubt = false;
   #stopWatch = () => {};
@@ -73,7 +71,7 @@ export class Connection {
   #connect(token) {
     let socket;
     try {
-      socket = new this.#settings.WebSocket(this.#settings.url, PROTOCOL);
+      socket = new this.#settings.WebSocket(this.#settings.url, "callagent.v1.json");
     } catch (error) {
       return this.#end({ code: 0, reason: error.message }); // no address that can be used
     }
@@ -86,8 +84,15 @@ export class Connection {
       const data = { token, device, missed: true, ...(resume && { resume }) };
       socket.send(JSON.stringify({ id: 0, op: "hello", data }));
     };
-    socket.onmessage = ({ data }) => this.#hear(JSON.parse(data), token);
-    socket.onclose = ({ code, reason }) => this.#closed({ code, reason: String(reason) });
+    socket.onmessage = ({ data }) => {
+      try {
+        this.#hear(JSON.parse(data), token);
+      } catch (error) {
+        // Whoever speaks there is no server of ours, or not yet again.
+        this.#closed({ code: 0, reason: error.message });
+      }
+    };
+    socket.onclose = ({ code, reason }) => this.#closed({ code, reason });
     socket.onerror = () => {}; // `close` follows
   }
 
@@ -175,12 +180,12 @@ export class Connection {
     if (message.re !== 0) return this.#owner.heard(message);
     if (message.error) return void (this.#refusal = message.error); // then the server closes
     const { ok } = message;
-    this.#failures = 0;
     this.#isGreeted = true;
-    this.#pingInterval = ok.ping_interval_ms ?? PING_INTERVAL;
+    this.#pingInterval = ok.ping_interval_ms ?? 25_000;
     this.#trust();
     this.#renewLater(claimsOf(token).exp, ok.server_time_at);
     this.#owner.greeted(ok);
+    this.#failures = 0;
   }
 
   #trust() {
@@ -190,8 +195,8 @@ export class Connection {
 
   // A new connection with a new token takes the old one's place, before the server ends that.
   #renewLater(expiry, now) {
-    if (!expiry) return;
     const left = expiry * 1000 - now;
+    if (!left) return; // one of both is not known
     const pause = Math.max(left - RENEW_BEFORE, left * 0.8, 1000);
     this.#stopRenewal = alarm(pause, () => this.open("expired"));
   }
