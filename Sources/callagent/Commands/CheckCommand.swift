@@ -1,6 +1,7 @@
 // The command `check`: mistakes found without a server.
 
 import AgentServer
+import EventLoop
 
 extension Command {
     static let check = Command(
