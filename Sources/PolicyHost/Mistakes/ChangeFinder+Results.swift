@@ -108,6 +108,8 @@ private final class ResultJudge {
     private let key: Set<String>
     /// Functions that are being looked through: what calls itself is as good as the rest of it.
     private var trusted: Set<ID> = []
+    /// What was found out of locals; one that is being looked at follows from itself.
+    private var judged: [ID: Bool] = [:]
 
     init(_ finder: ChangeFinder, _ kept: LuaLocal, key: Set<String>) {
         (self.finder, self.kept, self.key) = (finder, kept, key)
@@ -127,8 +129,12 @@ private final class ResultJudge {
             if local === kept { return false }
             if let list = finder.map.lists[ID(local)] { return allPure([list]) }
             if isOfFile(local) { return isConstant(local) }
+            if let known = judged[ID(local)] { return known }
+            judged[ID(local)] = false
             let values = finder.map.values[ID(local)] ?? []
-            return !values.isEmpty && allPure(values)
+            let arePure = !values.isEmpty && allPure(values)
+            judged[ID(local)] = arePure
+            return arePure
         case .global: return Self.isPure(finder.library(value))
         case .member(let owner, _):
             return finder.library(value).map(Self.isPure) ?? allPure([owner])
