@@ -53,10 +53,12 @@ public enum PluginTest {
 
     /// Runs the tests of `source` whose name contains `filter`, each in a world of its own.
     ///
-    /// - Parameter modes: those that its calls may have.
+    /// - Parameters:
+    ///   - modes: those that its calls may have.
+    ///   - goesOn: asked before each test; false: the rest is left out.
     public static func run(
         _ source: PluginSource, setting: PluginSetting, modes: [ModeRow] = ModeRow.all,
-        filter: String? = nil, cryptography: Cryptography = .none
+        filter: String? = nil, cryptography: Cryptography = .none, goesOn: () -> Bool = { true }
     ) throws(ScriptProblems) -> PluginTestReport {
         var setting = self.setting(for: source, setting)
         setting.notesLines = true
@@ -67,6 +69,7 @@ public enum PluginTest {
         var ran: [String: Set<Int>] = [:]
         for index in first.tests.indices
         where filter.map({ first.tests[index].name.contains($0) }) ?? true {
+            guard goesOn() else { break }
             // A Lua state for each test: locals of one test must not be seen by the next.
             let bench = try bench(source, setting, cryptography)
             let test = bench.tests[index]

@@ -256,6 +256,20 @@ def test_a_plugin_that_never_ends_does_not_hold_anybody(agent):
     assert "time" in json.dumps(done) or "budget" in json.dumps(done), done
 
 
+def test_a_job_of_many_slow_tests_ends_when_nobody_wants_it(agent):
+    """Those of others wait behind it."""
+    slow = "for n = 1, 5000 do test('t' .. n, function() while true do end end) end\n"
+    files = {"plugins/slow.lua": slow, "callagent.lua": (
+        'answer_for = { "support" }\nplugins = { "support", "slow" }\n')}
+    begun = agent.admin("POST", "/admin/v1/test", {"files": files})
+    path = f"/admin/v1/jobs/{begun.body['job']}"
+    wait_for("the first plugin", lambda: agent.admin("GET", path).body["progress"] > 0)
+    assert agent.admin("DELETE", path).status == 200
+    ended = job_end(begun, lambda path: agent.admin("GET", "/admin/v1" + path))
+    assert ended["state"] == "cancelled"
+    assert job(agent, "/test", {})["state"] == "done"
+
+
 def test_what_was_decided_is_asked_again(agent):
     call_id, _ = call(agent, "ann")
     assert job(agent, "/replay")["result"]["changed"] == 0
