@@ -57,7 +57,10 @@ agent.stop();
 // Without the server's time nobody knows when to renew a token: it is not done at once, for ever.
 const pauses = [];
 const { setTimeout: begin } = globalThis;
-globalThis.setTimeout = (act, pause = 0, ...more) => (pauses.push(pause), begin(act, pause, ...more));
+globalThis.setTimeout = (act, pause = 0, ...more) => {
+  pauses.push(pause);
+  return begin(act, pause, ...more);
+};
 const hasty = agentOf([greeting({ server_time_at: undefined })]);
 await hasty.agent.start();
 assert.ok(pauses.every((pause) => pause >= 0), String(pauses));
