@@ -9,6 +9,8 @@ public final class StateDirectory: Sendable {
     /// The directory as it was given.
     public let path: String
     private let lock: Int32
+    /// The directory itself, locked too; below 0: its file system does not do that.
+    private let folder: Int32
     /// The files that were opened in it.
     let opened = Mutex(OpenedFiles())
     /// Connections of this process to the database.
@@ -26,13 +28,19 @@ public final class StateDirectory: Sendable {
     public init(claiming path: String) throws(StoreError) {
         signal(SIGXFSZ, SIG_IGN)
         try Self.make(at: path)
+        let folder = try Self.claimFolder(path)
         let file = path + "/lock"
         let lock = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard lock >= 0 else { throw Self.failure(file, "opening the lock") }
+        guard lock >= 0 else {
+            let failure = Self.failure(file, "opening the lock")
+            close(folder)
+            throw failure
+        }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
             let number = errno
             let holder = Self.process(namedIn: lock)
             close(lock)
+            close(folder)
             guard number == EWOULDBLOCK else {
                 errno = number
                 throw Self.failure(file, "locking")
@@ -42,6 +50,21 @@ public final class StateDirectory: Sendable {
         Self.write(getpid(), to: lock)
         self.path = path
         self.lock = lock
+        self.folder = folder
+    }
+
+    /// Locks the directory: its file `lock` may be deleted under a process that runs, by somebody
+    /// who takes it for left over, and then the next one would find it free.
+    private static func claimFolder(_ path: String) throws(StoreError) -> Int32 {
+        let folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard folder >= 0, flock(folder, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK else {
+            return folder
+        }
+        close(folder)
+        let lock = open(path + "/lock", O_RDONLY | O_CLOEXEC)
+        let holder = lock >= 0 ? process(namedIn: lock) : nil
+        if lock >= 0 { close(lock) }
+        throw StoreError(.inUse(process: holder), path: path, operation: "locking")
     }
 
     /// Makes an empty database for its owner only (mode 0600), unless there is one. SQLite gives
@@ -78,6 +101,9 @@ public final class StateDirectory: Sendable {
         // Unlocked by name: a process that is being started may still share the descriptor.
         flock(lock, LOCK_UN)
         close(lock)
+        guard folder >= 0 else { return }
+        flock(folder, LOCK_UN)
+        close(folder)
     }
 
     /// A new directory is durable only when its parent is written.

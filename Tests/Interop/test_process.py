@@ -210,6 +210,16 @@ def test_a_state_folder_in_use(make_agent):
     assert str(first.process.pid) in said
 
 
+def test_a_state_folder_in_use_whose_lock_was_deleted(make_agent):
+    """As what is left over of a crash is deleted: two servers would acknowledge, each for itself."""
+    first = make_agent().start()
+    for name in ("lock", "admin.sock"):
+        (first.folder / "state" / name).unlink()
+    second = make_agent(folder="second", state=str(first.folder / "state"))
+    assert "in use" in second.refuses_to_start()
+    assert first.get("/readyz").status == 200
+
+
 BAD_FILES = {
     "an unknown name": ("lissten_to = 1", ["callagent.lua:3", "lissten_to"]),
     "a misspelt name": ("pluggins = {}", ["callagent.lua:3", "pluggins", "plugins"]),
