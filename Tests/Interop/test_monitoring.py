@@ -145,6 +145,19 @@ def test_the_tests_of_the_rules_find_a_mistake(tmp_path, right, wrong):
     assert code != 0 and "FAILED" in said, said
 
 
+def test_an_alert_comes_before_clients_are_sent_away_for_want_of_connections(make_agent):
+    """A tenth of the connections is kept for those who come back, so nobody sees more in use."""
+    agent = make_agent("limits = { connections = 50 }\n").start()
+    with pytest.raises(AssertionError, match="too many connections"):
+        for number in range(60):
+            agent.connect(f"user-{number}")
+    figures = agent.metrics()
+    used = figures["callagent_connections"] / figures["callagent_connections_limit"]
+    rules = (MONITORING / "rules.yml").read_text()
+    bound = re.search(r"callagent_connections / callagent_connections_limit > ([0-9.]+)", rules)[1]
+    assert used > float(bound), (used, bound)
+
+
 def headings():
     lines = (ROOT / OPERATING).read_text().splitlines()
     return [line.lstrip("# ") for line in lines if line.startswith("### Callagent")]

@@ -22,6 +22,13 @@ extension Doctor {
         }
     }
 
+    /// How many clients the process lets in, by the limits of the file and of the machine.
+    public var mostConnections: Int {
+        let wanted = configuration.limits.connections
+        guard let files = process.flatMap({ DescriptorLimit.soft(of: $0) }) else { return wanted }
+        return min(wanted, DescriptorLimit.connections(of: files))
+    }
+
     /// A client that the kernel has no room for is not refused: it tries again, each time after
     /// twice the pause.
     mutating func examineBacklog() {

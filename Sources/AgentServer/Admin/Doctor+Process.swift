@@ -69,7 +69,8 @@ extension Finding {
     private static func load(_ status: JSONValue, most: Int) -> [Finding] {
         let connections = status["connections"]?.integer ?? 0
         let text = "\(connections) connections of at most \(most)"
-        return connections * 10 >= Int64(most) * 9
+        // From nine tenths on only those are let in who come back.
+        return connections * 10 >= Int64(most) * 8
             ? [.warning(text, "raise limits.connections, or find out whose they are")]
             : [.good(text)]
     }

@@ -57,7 +57,7 @@ extension Doctor {
         let files = AdminAnswer.ask(.files, of: server).value
         let findings = Finding.all(
             of: "process \(process)", status: status,
-            connections: configuration.limits.connections,
+            connections: mostConnections,
             plugins: AdminAnswer.ask(.plugins, of: server).value,
             (files: files, webhooks: AdminAnswer.ask(.webhooks, of: server).value))
         for finding in findings { note(finding) }
