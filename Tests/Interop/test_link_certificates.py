@@ -40,6 +40,19 @@ def secure_config(folder, name, place, file=None, ca="ca"):
         f'key = secret "file:{folder}/{file}.key"')
 
 
+def test_doctor_tells_of_a_certificate_of_links_that_runs_out(nodes, tmp_path):
+    """Those of all nodes were mostly made on one day, and then no front end serves anybody."""
+    node = nodes[0]
+    authority(tmp_path)
+    certify(tmp_path, "ca", "a", "a")
+    node.place = free_port()
+    node.configure(secure_config(tmp_path, "a", node.place))
+    node.start()
+    said = node.tool("doctor")[1]
+    assert [line for line in said.splitlines()
+            if line.startswith("warn") and "a.pem" in line and "runs out" in line], said
+
+
 def test_nodes_show_each_other_certificates_and_a_wrong_one_is_refused(nodes, tmp_path):
     owner, b, c = nodes
     authority(tmp_path)
