@@ -166,7 +166,7 @@ def headings():
 def test_every_alert_is_tested_and_has_a_paragraph():
     rules = (MONITORING / "rules.yml").read_text()
     alerts = re.findall(r"^ +- alert: (\w+)$", rules, re.M)
-    assert len(alerts) == 23 and len(set(alerts)) == 23
+    assert len(alerts) == 24 and len(set(alerts)) == 24
     assert headings() == alerts
     tests = (MONITORING / "rules_test.yml").read_text()
     for alert in alerts:
@@ -273,7 +273,7 @@ def prometheus(servers, tmp_path):
 def test_every_expression_is_about_what_is_served(prometheus):
     groups = prometheus.ask("rules")["groups"]
     rules = [rule for group in groups for rule in group["rules"]]
-    assert len(rules) == 25
+    assert len(rules) == 26
     assert [(rule["name"], rule["lastError"]) for rule in rules if rule["health"] != "ok"] == []
     assert [rule["name"] for rule in rules if rule.get("state") == "firing"] == []
     # What nodes of a cluster serve is looked at by `test_cluster.py`; here one stands alone.
