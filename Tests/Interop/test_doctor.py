@@ -464,6 +464,19 @@ def test_a_receiver_that_takes_no_events(make_agent, double):
     assert output.count(double.base) == 1, output
 
 
+def test_a_receiver_inside_that_is_not_allowed(make_agent):
+    """It was never asked, so whoever looks at it finds nothing."""
+    agent = make_agent(
+        'webhooks = { { name = "inside", url = "http://127.0.0.1:1/hook", '
+        'secret = "whsec_a2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=" } }\n' + KEYS).start()
+    alice = agent.connect("alice", token=token(sub="alice"))
+    alice.ok("call.invite", invitees=["bob"])
+    agent.logs("refused_address")
+    output = doctor(agent)[1]
+    line = next(line for line in output.splitlines() if "refused_address" in line)
+    assert "in allow of this receiver" in line and "look at the receiver" not in line, line
+
+
 def test_a_receiver_that_wants_nothing_more(make_agent, double):
     agent = make_agent(KEYS + double.hook_config("gone"), environment=double.environment).start()
     double.plan("gone", {"status": 410})

@@ -126,9 +126,13 @@ extension Finding {
                     "callagent webhooks tells why; events wait in the store")
             }
             guard let trouble = receiver["trouble"]?.string else { return nil }
+            let advice =
+                trouble.hasPrefix("refused_address")
+                ? "if it is meant to be there, name its network in allow of this receiver, then "
+                    + "callagent reload"
+                : "look at the receiver; its events are tried again, later and later"
             return .warning(
-                "the receiver \(name) of webhooks does not take events: \(trouble)",
-                "look at the receiver; its events are tried again, later and later")
+                "the receiver \(name) of webhooks does not take events: \(trouble)", advice)
         }
     }
 }
