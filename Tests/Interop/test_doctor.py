@@ -221,8 +221,12 @@ def test_a_state_directory_that_is_gone_while_a_server_runs(make_agent):
     state = agent.folder / "state"
     state.rename(agent.folder / "away")
     code, output = doctor(agent)
+    # Whoever asks for a change has the store looked for.
+    asked = agent.request("POST", "/v1/call/invite", '{"invitees": ["bob"]}', {
+        "Authorization": f"Bearer {token('alice')}", "Content-Type": "application/json"})
     (agent.folder / "away").rename(state)
     wait_for("readyz", agent.is_ready)
+    assert asked.status == 503, asked.body
     assert code == 1 and advised(output, "FAIL", "already in use"), output
     assert "/proc/PID/fd" in output and "stop the process that uses it" not in output, output
     agent.logs("/proc/PID/fd")
@@ -357,7 +361,8 @@ def test_a_disk_that_becomes_read_only_under_a_server(make_agent, small_disk):
     """As ext4 does after an error. The lock cannot be written then, and is held all the same."""
     state = small_disk / "state"
     state.mkdir(mode=0o700)
-    agent = make_agent(KEYS, state=str(state)).start()
+    # By a short path: the socket of the tools is in it.
+    agent = make_agent(KEYS, state=os.path.relpath(state, state.parents[1] / "agent")).start()
     subprocess.run(["mount", "--bind", state, state], check=True)
     try:
         subprocess.run(["mount", "-o", "remount,bind,ro", state], check=True)

@@ -169,6 +169,9 @@ def test_check_warns_of_locals_that_handlers_change(tmp_path):
 SWAPPED = "local a, b = 1, 2\na, b = b, a\na, b = b, a\nlog.info(a)"
 TURNED = "local a, b, c = {}, {}, {}\na, b, c = b, c, a\na, b, c = c, a, b\na.x = b.y"
 STORED = "local t, u = {}, {}\nt.x = u.x\nt.x = u.x\nu.x = t.x\nu.x = t.x\nlog.info(t.x)"
+MAKERS = "\n".join(
+    f"local function f{n}()\n" + f"if x == 0 then return f{n - 1}() end\n" * 4
+    + f"return f{n - 1}()\nend" for n in range(1, 15))
 NESTED = "\n".join(f"local t{n} = {{ {', '.join([f't{n - 1}'] * 4)} }}" for n in range(1, 19))
 
 
@@ -176,7 +179,9 @@ NESTED = "\n".join(f"local t{n} = {{ {', '.join([f't{n - 1}'] * 4)} }}" for n in
     ("", SWAPPED), ("", TURNED), ("", STORED),
     (f"local kept = {{}}\nlocal function key(id)\nlocal t0 = id:lower()\n{NESTED}\n"
      "kept[id] = kept[id] or t18\nreturn kept[id]\nend\n", "log.info(key(call.caller.id))"),
-], ids=["swapped", "turned", "stored", "nested"])
+    (f"local x = 1\nlocal function f0()\nreturn {{}}\nend\n{MAKERS}\nlocal store = f14()\n",
+     "store.x = 1"),
+], ids=["swapped", "turned", "stored", "nested", "makers"])
 def test_check_follows_values_that_are_given_to_each_other_once(tmp_path, head, text):
     """There are more ways from one to the other than anybody can follow."""
     file = tmp_path / "desk.lua"

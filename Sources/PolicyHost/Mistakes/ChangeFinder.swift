@@ -348,12 +348,8 @@ extension ChangeFinder {
         case .brackets(let inside): return next(inside)
         case .binary("or", let left, let right): return next(left) || next(right)
         case .local(let local):
-            if let known = followed.areTables[ID(local)] { return known }
-            // What is made of itself alone is none.
-            followed.areTables[ID(local)] = false
-            let isOne = (map.values[ID(local)] ?? []).contains(where: next)
-            followed.areTables[ID(local)] = isOne
-            return isOne
+            let values = map.values[ID(local)] ?? []
+            return followed.isTable(ID(local)) { values.contains(where: next) }
         case .call(let called, let arguments):
             if case .global("setmetatable") = called.kind {
                 return arguments.first.map(next) ?? false
@@ -362,7 +358,9 @@ extension ChangeFinder {
             return !makers.isEmpty
                 && makers.allSatisfy { maker in
                     let returns = map.code[ID(maker)]?.returns ?? []
-                    return !returns.isEmpty && returns.allSatisfy(next)
+                    return followed.isTable(ID(maker)) {
+                        !returns.isEmpty && returns.allSatisfy(next)
+                    }
                 }
         default: return false
         }
@@ -391,11 +389,21 @@ final class FollowedValues {
     }
 
     private var places: Set<Place> = []
-    /// Which locals hold a table; one that is being looked at does not yet.
-    fileprivate(set) var areTables: [ObjectIdentifier: Bool] = [:]
+    /// Which locals hold a table, and which functions give one.
+    private var areTables: [ObjectIdentifier: Bool] = [:]
 
     /// Whether the local, or a field of it, is followed for the first time.
     func enter(_ local: LuaLocal, field: String? = nil) -> Bool {
         places.insert(Place(local: ObjectIdentifier(local), field: field)).inserted
+    }
+
+    /// Whether a local holds a table, or a function gives one, found out once. What is made of
+    /// itself alone is none.
+    func isTable(_ one: ObjectIdentifier, _ find: () -> Bool) -> Bool {
+        if let known = areTables[one] { return known }
+        areTables[one] = false
+        let isOne = find()
+        areTables[one] = isOne
+        return isOne
     }
 }
