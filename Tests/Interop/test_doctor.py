@@ -222,8 +222,8 @@ def test_a_state_directory_that_is_gone_while_a_server_runs(make_agent):
     state.rename(agent.folder / "away")
     code, output = doctor(agent)
     # Whoever asks for a change has the store looked for.
-    asked = agent.request("POST", "/v1/call/invite", '{"invitees": ["bob"]}', {
-        "Authorization": f"Bearer {token('alice')}", "Content-Type": "application/json"})
+    asked = agent.request("POST", "/v1/call/invite", '{"invitees": ["alice"]}', {
+        "Authorization": f"Bearer {token()}", "Content-Type": "application/json"})
     (agent.folder / "away").rename(state)
     wait_for("readyz", agent.is_ready)
     assert asked.status == 503, asked.body
