@@ -50,6 +50,11 @@ struct Start {
             if inForce == nil { inForce = try Self.kept(memory, file, place, found) }
             let configuration = inForce ?? Configuration()
             log = makeLog(configuration)
+            if let directory = opened.directory, directory.hadHollowDatabase {
+                log.warn(
+                    "callagent.db had no byte, so the store begins empty",
+                    ("state", directory.path), ("if_wrong", "stop, and restore a backup"))
+            }
             if readable == nil { alarms.append(Self.alarm(found, memory)) }
             for alarm in alarms { log.error("started with an alarm", ("alarm", "\(alarm)")) }
             let recorded = try opened.recorded(configuration, memory.grants, seed, member)

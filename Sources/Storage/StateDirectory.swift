@@ -11,6 +11,9 @@ public final class StateDirectory: Sendable {
     private let lock: Int32
     /// The directory itself, locked too; below 0: its file system does not do that.
     private let folder: Int32
+    /// Whether the database was there without a byte, as after a copy that failed. SQLite begins
+    /// such a file as a new database.
+    public let hadHollowDatabase: Bool
     /// The files that were opened in it.
     let opened = Mutex(OpenedFiles())
     /// Connections of this process to the database.
@@ -51,6 +54,8 @@ public final class StateDirectory: Sendable {
         self.path = path
         self.lock = lock
         self.folder = folder
+        var status = stat()
+        hadHollowDatabase = stat(Self.database(in: path), &status) == 0 && status.st_size == 0
     }
 
     /// Locks the directory: its file `lock` may be deleted under a process that runs, by somebody

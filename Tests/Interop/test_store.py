@@ -255,3 +255,13 @@ def test_a_reload_while_the_store_is_away_says_what_is_true(make_agent):
     wait_for("readyz", agent.is_ready)
     code, words = agent.tool("reload")
     assert code == 0 and "not stored" not in words, words
+
+
+def test_a_database_without_a_byte_is_told(make_agent):
+    """As after a copy that failed: SQLite takes it for a new one."""
+    agent = make_agent().start()
+    words = "callagent.db had no byte, so the store begins empty"
+    assert agent.stop() == 0 and words not in agent.log_text()
+    (agent.folder / "state" / "callagent.db").write_bytes(b"")
+    agent.start()
+    agent.logs(words)
