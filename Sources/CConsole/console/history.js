@@ -1,6 +1,6 @@
 // History: calls that ended, searched.
 
-import { h, Table, field, choice, callLink, people, moment, span, button } from "./page.js";
+import { h, Table, Pages, field, choice, callLink, people, moment, span } from "./page.js";
 import { server } from "./server.js";
 
 const REASONS = [
@@ -40,32 +40,23 @@ export async function history(main, { signal, query }) {
     field("Shorter than (s)", input("shorter", query, { type: "number", min: 0, step: "any" })),
     h("button", { type: "submit", class: "main" }, "Search"));
   const table = calls("Ended calls, the last one first");
-  const more = button("More", () => load(false));
-  main.append(form, table.element, h("div", { class: "row" }, more));
-  let cursor = null;
-  let found = [];
-
-  async function load(isNew) {
+  const pages = new Pages(table, (cursor) => {
     const data = new FormData(form);
     const text = (name) => String(data.get(name)).trim();
     const at = (name) => (text(name) ? new Date(text(name)).getTime() : "");
-    const page = await server.get("/history", {
+    return server.get("/history", {
       user: text("user"), peer: text("peer"), reason: text("reason"),
       plugin: text("plugin"), since_at: at("from"), until_at: at("until"),
-      longer_ms: seconds(text("longer")), shorter_ms: seconds(text("shorter")),
-      cursor: isNew ? "" : cursor,
+      longer_ms: seconds(text("longer")), shorter_ms: seconds(text("shorter")), cursor,
     }, signal);
-    found = isNew ? page.items : [...found, ...page.items].slice(-2000);
-    cursor = page.cursor;
-    table.show(found);
-    more.hidden = !cursor;
-  }
+  });
+  main.append(form, table.element, pages.row);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const data = [...new FormData(form)].filter(([, value]) => value)
       .map(([name, value]) => [name, String(value)]);
     const text = `#/history?${new URLSearchParams(data)}`;
-    if (location.hash === text) load(true); else location.hash = text;
+    if (location.hash === text) pages.begin(); else location.hash = text;
   });
-  await load(true);
+  await pages.begin();
 }

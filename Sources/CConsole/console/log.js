@@ -1,7 +1,7 @@
 // The log as it comes, and who changed what.
 
 import {
-  h, Table, field, choice, callLink, userLink, pluginLink, between, linked, moment, button,
+  h, Table, Pages, field, choice, callLink, userLink, pluginLink, between, linked, moment,
 } from "./page.js";
 import { server, either, follow } from "./server.js";
 
@@ -60,19 +60,11 @@ export async function log(main, { signal, query }) {
     ["With", (one) => (one.body === null ? "" : h("code", {}, JSON.stringify(one.body)))],
     ["Answer", (one) => h("span", { class: one.status < 400 ? "good" : "bad" }, one.status)],
   ], (one) => one.n, "Nothing was changed.");
-  let cursor = null;
-  let changes = [];
-  const more = button("More", () => load(false));
-  async function load(isNew) {
-    const page = await server.get("/audit", { limit: 50, cursor: isNew ? "" : cursor }, signal);
-    changes = isNew ? page.items : [...changes, ...page.items].slice(-2000);
-    cursor = page.cursor;
-    audit.show(changes);
-    more.hidden = !cursor;
-  }
-  main.append(h("h2", {}, "Audit"), audit.element, h("div", { class: "row" }, more),
+  const pages = new Pages(audit, (cursor) =>
+    server.get("/audit", { limit: 50, cursor }, signal));
+  main.append(h("h2", {}, "Audit"), audit.element, pages.row,
     h("h2", {}, "Log"), form, table.element);
-  await load(true);
+  await pages.begin();
   while (!signal.aborted) {
     restart = new AbortController();
     const turn = either(signal, restart.signal);

@@ -149,6 +149,31 @@ export function button(text, act, kind = "") {
   return h("button", { type: "button", class: kind || undefined, on: { click: act } }, text);
 }
 
+// Rows of a list that a page of it is added to; the oldest go.
+const PAGED = 2000;
+
+/** A list that comes page by page into `table`: `ask` gets the one at a cursor, "" is the first. */
+export class Pages {
+  constructor(table, ask) {
+    this.table = table;
+    this.ask = ask;
+    this.items = [];
+    this.more = button("More", () => this.load(this.cursor));
+    this.row = h("div", { class: "row" }, this.more);
+  }
+
+  /** Shows the first page in the place of what is there. */
+  begin() { return this.load(""); }
+
+  async load(cursor) {
+    const page = await this.ask(cursor);
+    this.items = cursor ? [...this.items, ...page.items].slice(-PAGED) : page.items;
+    this.cursor = page.cursor;
+    this.table.show(this.items);
+    this.more.hidden = !page.cursor;
+  }
+}
+
 // Words
 
 // Made once: to make one takes longer than to make the row.

@@ -1,8 +1,8 @@
 // People: who is online, on what, and why a phone did not ring.
 
 import {
-  h, fill, Table, field, choice, button, userLink, callLink, pluginLink, between, linked, moment,
-  confirmed,
+  h, fill, Table, Pages, field, choice, button, userLink, callLink, pluginLink, between, linked,
+  moment, confirmed,
 } from "./page.js";
 import { server, repeat } from "./server.js";
 import { calls } from "./history.js";
@@ -30,29 +30,20 @@ async function list(main, query, signal) {
       user.online ? "online" : "offline")],
     ["Devices", (user) => user.devices], ["Calls", (user) => user.calls],
   ], (user) => user.user, "Nobody.");
-  const more = button("More", () => load(false));
-  let found = [];
-  let cursor = null;
-  async function load(isNew) {
-    const page = await server.get("/users", {
-      prefix: prefix.value.trim(), online: online.value, limit: 100, cursor: isNew ? "" : cursor,
-    }, signal);
-    found = isNew ? page.items : [...found, ...page.items].slice(-2000);
-    cursor = page.cursor;
-    table.show(found);
-    more.hidden = !cursor;
-  }
+  const pages = new Pages(table, (cursor) => server.get("/users", {
+    prefix: prefix.value.trim(), online: online.value, limit: 100, cursor,
+  }, signal));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    load(true);
+    pages.begin();
   });
   one.addEventListener("submit", (event) => {
     event.preventDefault();
     const name = String(new FormData(one).get("user")).trim();
     location.hash = `#/people/${encodeURIComponent(name)}`;
   });
-  main.append(form, one, table.element, h("div", { class: "row" }, more));
-  await load(true);
+  main.append(form, one, table.element, pages.row);
+  await pages.begin();
 }
 
 function devices(note, user, reload) {
