@@ -380,7 +380,7 @@ import WebProtocols
         try rig.waiter.wait(for: "the rest") { rig.gateway.resting.count == 1 }
         rig.gateway.endRest()
         #expect(rig.gateway.resting.count == 1, "it is not paid")
-        rig.gateway.resting.first?.link.end()
+        (rig.gateway.resting.first?.client as? ClientLink)?.end()
         rig.gateway.endRest()
         #expect(rig.gateway.isOverByteRate(UserID("bob")) && rig.gateway.resting.isEmpty)
     }

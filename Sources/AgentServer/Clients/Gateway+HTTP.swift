@@ -13,46 +13,26 @@ extension Gateway {
 
     func link(_ link: ClientLink, asks request: HTTPRequest) {
         looksAtLease?()
-        let file = WebFiles.clientFile(of: request)
-        guard file != nil || origins.admit(request, from: link.transport.peer) else {
-            return link.respond(HTTPReply(Origins.refusal(of: request)))
-        }
-        guard learnsClient(of: request, over: link) else {
-            metrics.refusedConnections += 1
-            return link.respond(.tooManyOfAddress)
-        }
-        if let file { return link.respond(file, isShared: true) }
-        link.addToAnswer(origins.sharing(with: request))
-        do throws(HTTPRoute.Failure) {
-            let path = request.target.rawPath
-            switch try HTTPRoute(method: request.method.rawValue, path: path) {
-            case .socket: upgrade(link, request)
-            case .health: link.respond(HTTPResponse(200, text: "ok\n"))
-            case .readiness: link.respond(readiness)
-            case .call(let id): get(id, request, link)
-            case .operation(let name): operation(name, request, link)
-            case .options(let allow):
-                link.respond(Origins.answer(to: request, allow: allow))
-            case .clientFile: link.respond(HTTPResponse(HTTPReply(Self.notServed)))
-            case .phoneFile(let path): phoneFile(path, request, link)
-            case .webPushKey:
-                link.respond(webPushKey ?? HTTPResponse(HTTPReply(Self.notServed)))
-            case .openAPI, .asyncAPI, .metrics:
-                link.respond(
-                    document(path) ?? HTTPResponse(HTTPReply(Self.notServed)), isShared: true)
-            }
-        } catch {
-            link.respond(HTTPResponse(error))
+        guard let route = route(of: request, over: link) else { return }
+        switch route {
+        case .socket: upgrade(link, request, at: exchange.now())
+        case .health: link.respond(HTTPResponse(200, text: "ok\n"))
+        case .readiness: link.respond(readiness)
+        case .call(let id): get(id, request, link)
+        case .operation(let name): operation(name, request, link)
+        case .options(let allow): link.respond(Origins.answer(to: request, allow: allow))
+        case .clientFile: link.respond(HTTPResponse(HTTPReply(Self.notServed)))
+        case .phoneFile(let path): phoneFile(path, request, link)
+        case .webPushKey:
+            link.respond(webPushKey ?? HTTPResponse(HTTPReply(Self.notServed)))
+        case .openAPI, .asyncAPI, .metrics:
+            link.respond(
+                document(request.target.rawPath) ?? HTTPResponse(HTTPReply(Self.notServed)),
+                isShared: true)
         }
     }
 
     static let notServed = Refusal(.notFound, "not served here")
-
-    private func phoneFile(_ path: String, _ request: HTTPRequest, _ link: ClientLink) {
-        let file = WebFiles.phoneFile(path, for: request, isDevelopment: hasDevelopmentTokens)
-        guard servesPhone, let file else { return link.respond(HTTPReply(Self.notServed)) }
-        link.respond(file, isShared: true)
-    }
 
     /// What a page needs to ask its browser for a push subscription; nil: no Web Push here.
     var webPushKey: HTTPResponse? {
@@ -63,45 +43,9 @@ extension Gateway {
         }
     }
 
-    /// Counts the connection for the address that a trusted proxy names, if it names one. Returns
-    /// whether there is room for it.
-    private func learnsClient(of request: HTTPRequest, over link: ClientLink) -> Bool {
-        let peer = link.transport.peer
-        guard proxies.contains(peer) else {
-            if peer.isLoopback, request.headers["X-Forwarded-For"] != nil {
-                unnamedProxy = peer.host
-            }
-            return true
-        }
-        let client = proxies.client(of: request, from: peer)
-        return admission.learns(client, of: link.transport, limits: limits)
-    }
-
     private var readiness: HTTPResponse {
         tellReadiness()
             ? HTTPResponse(200, text: "ready\n") : HTTPResponse(503, text: "not ready\n")
-    }
-
-    private func upgrade(_ link: ClientLink, _ request: HTTPRequest) {
-        do throws(HTTPError) {
-            let acceptance = try WebSocketAcceptance(
-                of: request, subprotocols: [Self.subprotocol])
-            admission.upgrades(link.transport, limits: limits)
-            link.agent = request.headers["User-Agent"].map { shared($0) }
-            link.upgrade(acceptance, limits: limits.session, at: exchange.now())
-        } catch {
-            link.respond(.problem(error))
-        }
-    }
-
-    /// Many clients have one name: its text is kept once.
-    private func shared(_ agent: String) -> String {
-        // In bytes: one character may have thousands of them.
-        let short = String(decoding: agent.utf8.prefix(120), as: UTF8.self)
-        if let known = agents[short] { return known }
-        if agents.count >= 1_000 { agents.removeAll(keepingCapacity: true) }
-        agents[short] = short
-        return short
     }
 
     func get(_ id: CallID, _ request: HTTPRequest, _ endpoint: any Endpoint) {
@@ -203,6 +147,32 @@ extension Gateway {
                 detail: .field("X-User"))
         }
         return AdmittedAddress(identity, for: Address(user, device), trace: request.trace)
+    }
+}
+
+extension Gateway: ClientDoor {
+    func learnsClient(of request: HTTPRequest, over link: ClientLink) -> Bool {
+        let peer = link.transport.peer
+        guard proxies.contains(peer) else {
+            if peer.isLoopback, request.headers["X-Forwarded-For"] != nil {
+                unnamedProxy = peer.host
+            }
+            return true
+        }
+        let client = proxies.client(of: request, from: peer)
+        guard admission.learns(client, of: link.transport, limits: limits) else {
+            metrics.refusedConnections += 1
+            return false
+        }
+        return true
+    }
+
+    /// Many clients have one name: its text is kept once.
+    func kept(_ agent: String) -> String {
+        if let known = agents[agent] { return known }
+        if agents.count >= 1_000 { agents.removeAll(keepingCapacity: true) }
+        agents[agent] = agent
+        return agent
     }
 }
 

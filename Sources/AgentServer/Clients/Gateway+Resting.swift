@@ -5,6 +5,20 @@ import CallModel
 import CallWire
 import EventLoop
 
+/// Somebody of whom nothing may be read for a while.
+protocol RestingClient: Endpoint {
+    /// Whether nothing of it is read.
+    var isResting: Bool { get }
+    /// Reads nothing more of it until `restEnds`.
+    func rest()
+    /// Reads it again, what waits first.
+    func restEnds()
+}
+
+extension ClientLink: RestingClient {}
+
+extension RemoteClient: RestingClient {}
+
 extension Gateway {
     /// Bytes of a line that are counted at once: most messages are short, and need not be counted
     /// each.
@@ -57,13 +71,9 @@ extension Gateway {
     }
 
     private func rest(_ endpoint: any Endpoint, of user: UserID) {
-        switch endpoint {
-        case let link as ClientLink where !link.isResting:
-            link.rest()
-            resting.append((link, user))
-        case let client as RemoteClient: remote?.rest(client, for: limits.restFor)
-        default: break
-        }
+        guard let client = endpoint as? any RestingClient, !client.isResting else { return }
+        client.rest()
+        resting.append((client, user))
     }
 
     /// Why a request over HTTP is not looked at: its user has sent too many bytes before.
@@ -83,16 +93,16 @@ extension Gateway {
         receivedBytes.endPeriod(share: byteShare)
         let rested = resting
         resting = []
-        var staying: [(link: ClientLink, user: UserID)] = []
-        for (link, user) in rested {
+        var staying: [(client: any RestingClient, user: UserID)] = []
+        for (client, user) in rested {
             // One after the other: those that come first may use up what there is again. Who is
             // closed is let go: a user that comes and goes would leave more and more of them here.
             let isTooFast =
                 isOverByteRate(user) || refusals[user, default: 0] >= limits.refusalsAtOnce
-            if isTooFast, link.isOpen {
-                staying.append((link, user))
+            if isTooFast, client.isOpen {
+                staying.append((client, user))
             } else {
-                link.restEnds()
+                client.restEnds()
             }
         }
         // Who waits already comes before who was just read.

@@ -68,9 +68,9 @@ final class Gateway {
     var refusals: [UserID: Int] = [:]
     /// What users have sent since then.
     var receivedBytes = ReceivedBytes()
-    /// Links that are not read until the timer fires, because their users ask faster than they may
-    /// or send too many bytes.
-    var resting: [(link: ClientLink, user: UserID)] = []
+    /// Those of whom nothing is read until the timer fires, because their users ask faster than
+    /// they may or send too many bytes.
+    var resting: [(client: any RestingClient, user: UserID)] = []
     private(set) var restTimer: Timer?
     /// The settings in force are not stored yet, so a crash would lose them: no client may rely on
     /// them.
@@ -208,7 +208,7 @@ extension Gateway: ClientDeskOwner {
     }
 }
 
-extension Gateway: ClientLinkOwner {
+extension Gateway {
     func link(_ link: ClientLink, says message: UnsafeRawBufferPointer) {
         looksAtLease?()
         // A lost lease sends everybody away.

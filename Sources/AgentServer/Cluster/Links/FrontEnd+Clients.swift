@@ -8,7 +8,7 @@ import EventLoop
 import JSON
 import WebProtocols
 
-extension FrontEnd: ClientLinkOwner {
+extension FrontEnd: ClientDoor {
     /// Bytes of messages that one client may have with the owner.
     private static let messageBytes = 65_536
     /// The header fields that the owner looks at.
@@ -70,34 +70,26 @@ extension FrontEnd: ClientLinkOwner {
     func link(_ link: ClientLink, asks request: HTTPRequest) {
         let client = client(of: link)
         if client.isTool { return manage(request, client) }
-        let file = WebFiles.clientFile(of: request)
-        guard file != nil || origins.admit(request, from: link.transport.peer) else {
-            return link.respond(HTTPReply(Origins.refusal(of: request)))
-        }
-        let peer = link.transport.peer
-        if proxies.contains(peer) {
-            let source = proxies.client(of: request, from: peer)
-            guard admission.learns(source, of: link.transport, limits: limits) else {
-                return link.respond(.tooManyOfAddress)
-            }
-        }
-        if let file { return link.respond(file, isShared: true) }
-        link.addToAnswer(origins.sharing(with: request))
-        do throws(HTTPRoute.Failure) {
-            let path = request.target.rawPath
-            switch try HTTPRoute(method: request.method.rawValue, path: path) {
-            case .socket: upgrade(link, request)
-            case .health: link.respond(HTTPResponse(200, text: "ok\n"))
-            case .readiness: link.respond(readiness)
-            case .call, .operation, .webPushKey, .openAPI, .asyncAPI: ask(request, link)
-            case .phoneFile(let path): phoneFile(path, request, link)
-            case .options(let allow): link.respond(Origins.answer(to: request, allow: allow))
-            case .metrics, .clientFile: link.respond(HTTPResponse(HTTPReply(Gateway.notServed)))
-            }
-        } catch {
-            link.respond(HTTPResponse(error))
+        guard let route = route(of: request, over: link) else { return }
+        switch route {
+        case .socket: upgrade(link, request, at: now)
+        case .health: link.respond(HTTPResponse(200, text: "ok\n"))
+        case .readiness: link.respond(readiness)
+        case .call, .operation, .webPushKey, .openAPI, .asyncAPI: ask(request, link)
+        case .phoneFile(let path): phoneFile(path, request, link)
+        case .options(let allow): link.respond(Origins.answer(to: request, allow: allow))
+        case .metrics, .clientFile: link.respond(HTTPResponse(HTTPReply(Gateway.notServed)))
         }
     }
+
+    func learnsClient(of request: HTTPRequest, over link: ClientLink) -> Bool {
+        let peer = link.transport.peer
+        guard proxies.contains(peer) else { return true }
+        let source = proxies.client(of: request, from: peer)
+        return admission.learns(source, of: link.transport, limits: limits)
+    }
+
+    func kept(_ agent: String) -> String { agent }
 
     /// Whether clients should come here, as a load balancer asks.
     var readiness: HTTPResponse {
@@ -117,26 +109,6 @@ extension FrontEnd: ClientLinkOwner {
         }
         client.isAsking = true
         owner.send { $0.append(.asks(stream, StreamRequest(request, headers: headers))) }
-    }
-
-    private func upgrade(_ link: ClientLink, _ request: HTTPRequest) {
-        do throws(HTTPError) {
-            let acceptance = try WebSocketAcceptance(
-                of: request, subprotocols: [Gateway.subprotocol])
-            admission.upgrades(link.transport, limits: limits)
-            link.agent = request.headers["User-Agent"].map {
-                String(decoding: $0.utf8.prefix(120), as: UTF8.self)
-            }
-            link.upgrade(acceptance, limits: limits.session, at: now)
-        } catch {
-            link.respond(.problem(error))
-        }
-    }
-
-    private func phoneFile(_ path: String, _ request: HTTPRequest, _ link: ClientLink) {
-        let file = WebFiles.phoneFile(path, for: request, isDevelopment: hasDevelopmentTokens)
-        guard servesPhone, let file else { return link.respond(HTTPReply(Gateway.notServed)) }
-        link.respond(file, isShared: true)
     }
 }
 

@@ -48,4 +48,20 @@ struct LinkPlan: Sendable {
             throw .configuration("cluster.link: \(error)")
         }
     }
+
+    /// Listens for other nodes, `most` at once, and tells `trouble` whom it cannot accept.
+    func listen(
+        atMost most: Int, on loop: EventLoop, _ trouble: LinkTrouble,
+        _ accepted: @escaping (Connection) -> Void
+    ) throws(EventLoopError) -> Listener {
+        var options = Listener.Options()
+        options.tls = accepting
+        options.handshakeTimeout = times.silence
+        // Whoever reaches the port may begin a handshake, which takes about a millisecond.
+        options.acceptsPerSecond = OwnerLinks.acceptsPerSecond
+        options.handshakesAtOnce = most
+        return try Listener(
+            at: bind, on: loop, options: options,
+            failed: { trouble.tell("link refused", "", "\($0)") }, accepted: accepted)
+    }
 }

@@ -231,21 +231,13 @@ final class LookoutDoor {
     private var listener: Listener?
     private var lookers: [Looker] = []
     private var watch: Timer?
-    private lazy var trouble = LinkTrouble(log)
-    private let log: Log
 
     /// Listens at once, where other nodes have their links to this one when it owns.
     init(_ plan: LinkPlan, node: String, on loop: EventLoop, log: Log) throws(EventLoopError) {
-        (self.plan, self.node, self.log) = (plan, node, log)
-        var options = Listener.Options()
-        options.tls = plan.accepting
-        options.handshakeTimeout = plan.times.silence
-        options.acceptsPerSecond = OwnerLinks.acceptsPerSecond
-        options.handshakesAtOnce = Self.lookersMax
-        listener = try Listener(
-            at: plan.bind, on: loop, options: options,
-            failed: { [weak self] in self?.trouble.tell("link refused", "", "\($0)") },
-            accepted: { [weak self] in self?.accept($0) })
+        (self.plan, self.node) = (plan, node)
+        listener = try plan.listen(atMost: Self.lookersMax, on: loop, LinkTrouble(log)) {
+            [weak self] in self?.accept($0)
+        }
         watch = Timer(on: loop) { [unowned self] in endTheSilent() }
         watch?.arm(after: plan.times.silence)
     }

@@ -53,8 +53,6 @@ final class OwnerLinks {
     var touched: [RemoteClient] = []
     /// Clients that are gone, and whose lines end with this turn.
     var leaving: [RemoteClient] = []
-    private var resting: [RemoteClient] = []
-    private var restTimer: Timer?
     private lazy var trouble = LinkTrouble(log)
     private var lookedAt: Int64 = 0
     /// Links whose clients are still to be looked after in this round.
@@ -70,17 +68,9 @@ final class OwnerLinks {
     ) throws(EventLoopError) {
         (self.plan, self.home, self.gateway, self.desk) = (plan, home, gateway, desk)
         (self.loop, self.log, node) = (loop, log, home.node)
-        var options = Listener.Options()
-        options.tls = plan.accepting
-        options.handshakeTimeout = plan.times.silence
-        // Whoever reaches the port may begin a handshake, which takes about a millisecond.
-        options.acceptsPerSecond = Self.acceptsPerSecond
-        options.handshakesAtOnce = Self.linksMax
-        listener = try Listener(
-            at: plan.bind, on: loop, options: options,
-            failed: { [trouble] in trouble.tell("link refused", "", "\($0)") },
-            accepted: { [unowned self] in accept($0) })
-        restTimer = Timer(on: loop) { [unowned self] in endRest() }
+        listener = try plan.listen(atMost: Self.linksMax, on: loop, trouble) {
+            [unowned self] in accept($0)
+        }
         watch = Timer(on: loop) { [unowned self] in look() }
         lookTimer = Timer(on: loop) { [unowned self] in lookAfterSome() }
         watch?.arm(after: plan.times.pulse)
@@ -231,29 +221,6 @@ final class OwnerLinks {
         let clients = touched
         touched = []
         for client in clients { client.settle() }
-    }
-
-    /// Its user asks too much too often: nothing more of it is read for a moment.
-    func rest(_ client: RemoteClient, for time: Milliseconds) {
-        guard !client.isResting else { return }
-        client.rest()
-        resting.append(client)
-        if restTimer?.isArmed == false { restTimer?.arm(after: time) }
-    }
-
-    private func endRest() {
-        let rested = resting
-        resting = []
-        for client in rested {
-            if client.isOpen, let user = client.line.identity?.user,
-                gateway.isOverByteRate(user)
-            {
-                resting.append(client)
-            } else {
-                client.restEnds()
-            }
-        }
-        if !resting.isEmpty { restTimer?.arm(after: gateway.limits.restFor) }
     }
 }
 
