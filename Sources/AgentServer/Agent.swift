@@ -10,56 +10,6 @@ import PolicyHost
 import Storage
 import StoreContract
 
-/// The options that a process is started with: the operator's file as read.
-public struct AgentOptions: Sendable {
-    /// Where clients connect.
-    public var listen: [NetworkAddress] = [.tcp(host: "127.0.0.1", port: 7_600)]
-    /// The operator's file; nil: the defaults.
-    public var file: String?
-    /// Where Prometheus reads figures, and nothing else can be done; nil: nowhere.
-    public var metrics: NetworkAddress?
-    /// Where people look after the server; nil: nowhere.
-    public var console: ConsoleOptions?
-    /// Where the operator's tools connect; nil: a socket in the state directory.
-    public var admin: NetworkAddress?
-    /// Where everything is stored; `:memory:` keeps it in the process.
-    public var stateDirectory = "callagent.state"
-    /// See `Settings`.
-    public var settings = Settings()
-    /// See `ServerLimits`.
-    public var limits = ServerLimits()
-    /// See `StoreOptions`.
-    public var store = StoreOptions()
-    /// Origins of web pages that may connect, such as `https://app.example.com`; nil: all.
-    public var origins: [String]?
-    /// Whether the phone in a browser is served also where tokens are checked.
-    public var phone = false
-    /// Addresses and ranges of proxies that may say which client's address they speak for.
-    public var trustedProxies: [String] = []
-    /// Certificate and key of the listeners; nil: no TLS.
-    public var tls: CertificateFiles?
-    /// What is sent out: pushes, webhooks.
-    public var outbound = OutboundPlan()
-    /// Who may connect; nil: development tokens, on loopback only.
-    public var tokens: (any TokenChecker)?
-    /// The `jti` of revoked tokens.
-    public var revoked: [String] = []
-
-    /// The defaults: a server on loopback.
-    public init() {}
-
-    /// Whether nothing is written to disk.
-    public var isInMemory: Bool { stateDirectory == ":memory:" }
-
-    /// The switchboard's settings. The store's side of the loop keeps ended calls in less memory,
-    /// so the switchboard keeps only as many as late requests commonly ask for.
-    var switchboardSettings: Settings {
-        var settings = settings
-        settings.endedCallsMax = min(settings.endedCallsMax, 64)
-        return settings
-    }
-}
-
 /// A running server. Everything happens on the thread that calls `run`.
 public final class Agent {
     /// The version that `hello` announces.
@@ -79,7 +29,7 @@ public final class Agent {
     private var directory: StateDirectory?
     private(set) var listeners: [Listener] = []
     private lazy var acceptTrouble = AcceptTrouble(log)
-    private var toolsListener: ToolsListener?
+    private(set) var toolsListener: ToolsListener?
     private(set) lazy var figures = FiguresServer(
         exchange, options.limits, loop: loop, log: log,
         isReady: { [unowned gateway] in gateway.tellReadiness() },
@@ -96,11 +46,12 @@ public final class Agent {
     private let noReloads = ReloadFigures()
     private(set) lazy var lag = LoopLag(loop)
     var process = ProcessFigures()
-    private var signals: [SignalWatcher] = []
-    private var drainTimer: Timer?
-    private(set) var isStopping = false
+    var signals: [SignalWatcher] = []
+    var drainTimer: Timer?
+    /// Somebody has asked it to end.
+    var isStopping = false
     /// Clients are being closed.
-    private var isDraining = false
+    var isDraining = false
     lazy var systemd = SystemdNotice(on: loop)
     /// The lease of this process; nil: it is alone.
     var ownership: Ownership?
@@ -416,18 +367,6 @@ public final class Agent {
         addRoutes()
     }
 
-    private func watchSignals() throws(EventLoopError) {
-        for signal in [SignalWatcher.Signal.terminate, .interrupt] {
-            signals.append(
-                try SignalWatcher(for: signal, on: loop) { [unowned self] in end() })
-        }
-        signals.append(
-            try SignalWatcher(for: .hangup, on: loop) { [unowned self] in
-                reloader?.carryOut(.reload(given: nil)) { _ in }
-            })
-        signals += try SignalWatcher.ignoring(on: loop, log: log)
-    }
-
     /// Applies all settings that need no restart.
     func configure(_ options: AgentOptions) {
         exchange.configure(options.switchboardSettings, options.limits)
@@ -448,83 +387,5 @@ public final class Agent {
             listener.configure { $0.limit(to: options.limits) }
         }
         outbound.configure(options.outbound)
-    }
-
-    // MARK: Stopping
-
-    /// Closes the clients, stores what is under way and ends. While a load balancer asks for
-    /// `readyz`, it hears of it first. A second call waits for nothing.
-    public func stop() {
-        guard !isStopping else { return isDraining ? finish(by: 0) : drain() }
-        isStopping = true
-        tellManagerOfEnd()
-        let notice = gateway.isAskedAgain ? gateway.limits.drainNotice : 0
-        guard notice > 0 else { return drain() }
-        gateway.isLeaving = true
-        log.info("readyz says no from now on", ("draining_in_ms", "\(notice)"))
-        drainTimer = Timer(on: loop) { [unowned self] in drain() }
-        drainTimer?.arm(after: notice)
-    }
-
-    private func drain() {
-        isDraining = true
-        log.info(
-            "draining", ("connections", "\(gateway.links.count)"),
-            ("at_most_ms", "\(options.limits.drainWithin)"))
-        for listener in listeners { listener.close() }
-        gateway.drain()
-        member?.keptFront?.end()
-        let deadline = Clock.bootMilliseconds() + options.limits.drainWithin
-        waitForLinks(until: deadline)
-    }
-
-    private func waitForLinks(until deadline: Int64) {
-        let now = Clock.bootMilliseconds()
-        guard !gateway.links.isEmpty || exchange.hasOpenCommits, now < deadline else {
-            return finish(by: deadline)
-        }
-        drainTimer = Timer(on: loop) { [unowned self] in waitForLinks(until: deadline) }
-        drainTimer?.arm(at: now + 20)
-    }
-
-    /// Gives the plugins the events that wait, and then `on.stop`. Ends when they are done or at
-    /// `deadline` of the boot clock, but gives them a second at least.
-    private func finish(by deadline: Int64) {
-        toolsListener?.close()
-        remote?.close()
-        figures.close()
-        management.close()
-        guard let policies else { return loop.stop() }
-        let end = max(deadline, Clock.bootMilliseconds() + 1_000)
-        drainTimer = Timer(on: loop) { [unowned self] in
-            log.warn("plugins did not stop in time", ("events", "\(policies.backlog)"))
-            loop.stop()
-        }
-        drainTimer?.arm(at: end)
-        policies.stop(by: end - Self.stopTime) { [unowned self] leftOut in
-            if leftOut > 0 {
-                log.warn("plugins were not told everything", ("events", "\(leftOut)"))
-            }
-            loop.stop()
-        }
-    }
-
-    /// How long plugins have for `on.stop`, in milliseconds.
-    private static let stopTime: Int64 = 500
-}
-
-extension SignalWatcher {
-    /// Watchers that say of each signal without a meaning here that it did nothing.
-    static func ignoring(on loop: EventLoop, log: Log) throws(EventLoopError) -> [SignalWatcher] {
-        var watchers: [SignalWatcher] = []
-        for signal in Signal.meaningless {
-            watchers.append(
-                try SignalWatcher(for: signal, on: loop) {
-                    log.info(
-                        "this signal does nothing: SIGHUP reloads, SIGTERM ends the process",
-                        ("signal", signal.name))
-                })
-        }
-        return watchers
     }
 }

@@ -11,38 +11,6 @@ import Storage
 import StoreContract
 import Synchronization
 
-/// What a node hears of its lease.
-enum MemberNews: Sendable {
-    /// It owns from now on.
-    case owns(Grant)
-    /// Somebody wants it to give up to this node; empty: to any other one.
-    case asked(to: String)
-    /// For long enough more nodes have seen that one than see this owner.
-    case outnumbered(by: String)
-    /// It owns no more, and who does.
-    case lost(to: Term)
-    /// Another process of its name owns.
-    case replaced(by: Term)
-    /// Another owner than before was seen, while it waits.
-    case sees(LeaseRow)
-    /// The row was read while it waits, where the owner is reached, and who sees whom. Only of a
-    /// node that has links.
-    case looked(LeaseRow, owner: NodePlace, ClusterView)
-    /// The digest of each node's certificate, read after this was asked for so many times; nil:
-    /// the database does not answer.
-    case fingerprints([String: [UInt8]]?, asked: Int)
-    /// The generation in force is loaded here too, or why it cannot be.
-    case warmed(WarmState)
-    /// The database does not answer; nil: it does again.
-    case trouble(StoreError?)
-    /// The days of calls cannot be kept; nil: they can again.
-    case days(StoreError?)
-    /// What it sees of the cluster while it owns.
-    case sight(ClusterSight)
-    /// The database is at an earlier moment than it was.
-    case setBack(SetBack)
-}
-
 /// The lease of this process. Any thread may ask it.
 public final class ClusterMember: Sendable {
     private enum Wish: Sendable {
@@ -57,33 +25,6 @@ public final class ClusterMember: Sendable {
         case generation(String)
     }
 
-    /// Who hears the news, and what nobody has heard yet.
-    private struct Ears: Sendable {
-        var listener: (@Sendable (MemberNews) -> Void)?
-        /// Whether `owns` is the last that it hears.
-        var endsWhenItOwns = false
-        var unheard: [MemberNews] = []
-
-        mutating func hear(_ news: MemberNews) {
-            guard let listener else { return keep(news) }
-            if case .owns = news, endsWhenItOwns { self.listener = nil }
-            listener(news)
-        }
-
-        /// Of each kind the last one, where it still matters to whoever listens next.
-        private mutating func keep(_ news: MemberNews) {
-            switch news {
-            case .owns, .sees, .looked, .fingerprints, .warmed, .days, .sight: return
-            case .outnumbered: break
-            case .trouble: unheard.removeAll { if case .trouble = $0 { true } else { false } }
-            case .asked: unheard.removeAll { if case .asked = $0 { true } else { false } }
-            case .lost: unheard.removeAll { if case .lost = $0 { true } else { false } }
-            case .replaced, .setBack: break
-            }
-            unheard.append(news)
-        }
-    }
-
     /// The node's name.
     public let node: String
     let address: DatabaseAddress
@@ -94,7 +35,7 @@ public final class ClusterMember: Sendable {
     let linkPlan: LinkPlan?
     private let wishes = WorkerMailbox<Wish>()
     private let grants = WorkerMailbox<Grant>()
-    private let ears = Locked(Ears())
+    private let ears = Locked(MemberEars())
     /// Until when it may speak as the owner, by `Clock.bootMilliseconds`.
     private let silentAt = Atomic<Int64>(.min)
     /// The takeover since which it owned last; 0: it never did.
@@ -140,7 +81,7 @@ public final class ClusterMember: Sendable {
         } catch {
             throw .store(error)
         }
-        node = cluster.node ?? Self.machine
+        node = cluster.node ?? Machine.name
         isEligible = cluster.isEligible
         var times = LeaseTimes()
         (times.beat, times.lease) = (cluster.beat, cluster.lease)
@@ -148,14 +89,6 @@ public final class ClusterMember: Sendable {
         if let problem = times.problem { throw .configuration("cluster.\(problem)") }
         linkPlan = try LinkPlan(cluster, file: file)
         warmer = isEligible && !takingFilesOnDisk ? Warmer(from: address, file: file) : nil
-    }
-
-    /// The name of this machine.
-    static var machine: String {
-        var name = [CChar](repeating: 0, count: 65)
-        gethostname(&name, name.count - 1)
-        let bytes = name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// From now on this hears all news, on the lease's thread; first what nobody has heard.
@@ -179,7 +112,7 @@ public final class ClusterMember: Sendable {
     /// Begins to look, and to take over when it may.
     func keep() throws(AgentError) {
         var note = NodeNote(
-            node, process: "\(Self.machine):\(getpid())", program: Agent.version,
+            node, process: "\(Machine.name):\(getpid())", program: Agent.version,
             settings: settings, link: linkPlan?.link.description ?? "")
         note.isEligible = isEligible
         note.fingerprint = linkPlan?.fingerprint ?? []

@@ -111,13 +111,3 @@ extension FrontEnd: ClientDoor {
         owner.send { $0.append(.asks(stream, StreamRequest(request, headers: headers))) }
     }
 }
-
-extension StreamRequest {
-    /// What is asked, with these headers: names and values in turn.
-    init(_ request: HTTPRequest, headers: [String] = []) {
-        let query = request.target.rawQuery.map { "?" + $0 } ?? ""
-        self.init(
-            method: request.method.rawValue, target: request.target.rawPath + query,
-            headers: headers, body: request.body)
-    }
-}

@@ -9,32 +9,6 @@ import Configuration
 import EventLoop
 import WebProtocols
 
-/// One client of a front end. Owner: the loop's thread.
-final class FrontClient {
-    let link: ClientLink
-    /// Its stream; nil: it has none over the link that is there.
-    var stream: StreamID?
-    var state = FrontClientState()
-    /// Each message of which nothing is settled: what it weighs, and its bytes.
-    var messages: [(weight: Int, bytes: Int)] = []
-    /// Whether it says nothing more until all of them are settled.
-    var isHeld = false
-    /// Whether a request over HTTP is with the owner.
-    var isAsking = false
-    /// Whether it is a tool of the operator, at the socket of this node.
-    let isTool: Bool
-    /// Whether it is being sent away.
-    var isLeaving = false
-    /// Bytes that it was told in all, and those of which the owner knows that it was given them.
-    var toldBytes: UInt64 = 0
-    var reportedBytes: UInt64 = 0
-
-    init(_ link: ClientLink, isTool: Bool = false) { (self.link, self.isTool) = (link, isTool) }
-
-    /// Whether something of it is under way, so that nobody knows what became of it.
-    var isUnderWay: Bool { state.unsettled > 0 || (state.hello != nil && state.session == nil) }
-}
-
 /// The clients of a front end, and its link. Owner: the loop's thread.
 final class FrontEnd {
     let plan: LinkPlan
@@ -65,7 +39,7 @@ final class FrontEnd {
     var streams: [StreamID: FrontClient] = [:]
     /// Who waits for what the owner answers, beside clients; each has a stream of its own.
     var inquiries: [StreamID: (HTTPResponse) -> Void] = [:]
-    private var lastStream: UInt32 = 0
+    private(set) var lastStream: UInt32 = 0
     var admission = AdmissionControl<Connection, PeerAddress.Source>()
     var beginners = Beginners<ClientLink>()
     var state: FrontEndState
@@ -77,16 +51,16 @@ final class FrontEnd {
     private var goers: [FrontClient] = []
     private var wave = 1
     private var goingTimer: Timer?
-    private var housekeeping: Timer?
-    private var lookedAt = 0
+    private(set) var housekeeping: Timer?
+    var lookedAt = 0
     /// Clients that were told something in this turn, and in the one before.
-    private var told: [FrontClient] = []
-    private var judged: [FrontClient] = []
+    var told: [FrontClient] = []
+    var judged: [FrontClient] = []
     /// Clients that are not read until the owner has read what was said.
     private var resting: [FrontClient] = []
     /// Bytes of all clients' messages of which nothing is settled.
     private var unsettledBytes = 0
-    private(set) var slowReaders: UInt64 = 0
+    var slowReaders: UInt64 = 0
     private var isEnding = false
     private var ended: (() -> Void)?
 
@@ -96,8 +70,6 @@ final class FrontEnd {
     /// Bytes that may be with the owner. Beyond them each client has one message there, so that
     /// nobody waits long for what others say.
     private static let unsettledMax = 262_144
-    /// Bytes that a client was given before the owner is told of them.
-    private static let reportStep: UInt64 = 16_384
 
     init(
         _ plan: LinkPlan, node: String, _ configuration: Configuration, on loop: EventLoop, log: Log
@@ -177,12 +149,24 @@ final class FrontEnd {
         return stream
     }
 
-    private func leave(_ client: FrontClient, isSilent: Bool = false) {
+    /// It says nothing more to the owner.
+    func leave(_ client: FrontClient, isSilent: Bool = false) {
         forgetMessages(of: client)
         guard let stream = client.stream else { return }
         client.stream = nil
         streams[stream] = nil
         owner.send { $0.append(.leaves(stream, isSilent: isSilent)) }
+    }
+
+    func remove(_ link: ClientLink) {
+        let client = clients[link.index]
+        leave(client)
+        beginners.forget(link)
+        clients.swapAt(link.index, clients.count - 1)
+        clients[link.index].link.index = link.index
+        clients.removeLast()
+        if client.isTool { tools -= 1 } else { admission.leaves(link.transport) }
+        if clients.isEmpty { emptied() }
     }
 
     // MARK: The owner comes and goes
@@ -364,43 +348,6 @@ final class FrontEnd {
         }
     }
 
-    // MARK: Slow readers
-
-    private func watch(_ client: FrontClient) {
-        guard !client.link.isWatched else { return }
-        client.link.isWatched = true
-        told.append(client)
-    }
-
-    /// Runs at the end of a turn, before its writes: who was told something in the turn before had
-    /// a turn to read.
-    private func endTurn() {
-        for client in judged {
-            client.link.isWatched = false
-            if client.link.isWebSocket, client.link.unreadSinceGreeted > limits.unsentBytes {
-                slowReaders += 1
-                leave(client)
-                client.isLeaving = true
-                client.link.close(.tooSlow, "this client does not read its events")
-            } else {
-                report(client, atLeast: Self.reportStep)
-            }
-        }
-        judged = told
-        told.removeAll(keepingCapacity: true)
-    }
-
-    /// Tells the owner how much the client was given of what it was told.
-    private func report(_ client: FrontClient, atLeast step: UInt64) {
-        let unsent = UInt64(client.link.unsentBytes)
-        let taken = client.toldBytes > unsent ? client.toldBytes - unsent : 0
-        guard let stream = client.stream, taken >= client.reportedBytes + step else { return }
-        client.reportedBytes = taken
-        owner.send { $0.append(.took(stream, taken)) }
-    }
-
-    // MARK: Looking around
-
     /// The owner has not read what was said: those who say more wait.
     func rest(_ client: FrontClient) {
         guard !client.link.isResting else { return }
@@ -412,82 +359,5 @@ final class FrontEnd {
         let rested = resting
         resting = []
         for client in rested { client.link.restEnds() }
-    }
-
-    private func runHousekeeping() {
-        let moment = now
-        if lookedAt == 0 { admission.forget(at: moment, limits: limits) }
-        if lastStream > Self.nearlyAllStreams { owner.renew() }
-        let end = min(lookedAt + Self.looksAtOnce, clients.count)
-        while lookedAt < end {
-            look(after: clients[lookedAt], at: moment)
-            lookedAt += 1
-        }
-        let isDone = lookedAt >= clients.count
-        if isDone { lookedAt = 0 }
-        housekeeping?.arm(after: isDone ? Gateway.lookAroundEvery : 1)
-    }
-
-    /// Numbers of streams are given once over one link, which is made anew before they end.
-    private static let nearlyAllStreams = UInt32.max / 2
-    /// Clients that are looked after in one turn.
-    private static let looksAtOnce = 4_096
-
-    private func look(after client: FrontClient, at moment: Moment) {
-        let link = client.link
-        guard link.isWebSocket else {
-            if link.isOverdue(at: moment, limits: limits) { link.end() }
-            return
-        }
-        report(client, atLeast: 1)
-        if client.state.hello == nil, link.line.isLate(at: moment) {
-            return link.close(.protocolError)
-        }
-        if link.isMessageOverdue(at: moment, limits: limits) { return link.giveUp() }
-        if link.isExcused() { link.line.keepAlive.heard(at: moment) }
-        switch link.line.keepAlive.due(at: moment, limits: limits.session) {
-        case .nothing: break
-        case .ping: link.ping()
-        case .close:
-            leave(client, isSilent: true)
-            link.close(.pingTimeout, "nothing heard")
-        }
-    }
-
-    func remove(_ link: ClientLink) {
-        let client = clients[link.index]
-        leave(client)
-        beginners.forget(link)
-        clients.swapAt(link.index, clients.count - 1)
-        clients[link.index].link.index = link.index
-        clients.removeLast()
-        if client.isTool { tools -= 1 } else { admission.leaves(link.transport) }
-        if clients.isEmpty { emptied() }
-    }
-}
-
-extension FrontEnd {
-    /// Figures of the node, beside those of the owner.
-    var samples: [Metrics.Sample] {
-        [
-            .gauge("ready", "Whether clients are served.", isReady ? 1 : 0),
-            .gauge("cluster_links", "Links to an owner.", owner.isOpen ? 1 : 0),
-            .gauge("connections", "Client connections.", connections),
-            .gauge(
-                "connections_limit", "Client connections that there may be.", limits.connections),
-            .gauge("link_unsent_bytes", "What the owner has not read.", owner.unsentBytes),
-            Metrics.Sample("slow_readers_total", "Clients cut off for not reading.", slowReaders),
-        ]
-    }
-}
-
-extension HTTPResponse {
-    /// What another node has answered.
-    init(_ reply: StreamReply) {
-        var headers: HTTPHeaders = [:]
-        for place in stride(from: 0, to: reply.headers.count, by: 2) {
-            headers.append(reply.headers[place], reply.headers[place + 1])
-        }
-        self.init(HTTPStatus(rawValue: reply.status), headers: headers, body: reply.body)
     }
 }

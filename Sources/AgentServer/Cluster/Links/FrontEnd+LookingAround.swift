@@ -1,0 +1,101 @@
+// What a front end looks at without being told: slow readers, silent clients, late ones.
+
+import AgentCore
+import CallModel
+import CallWire
+import ClusterCore
+import EventLoop
+
+extension FrontEnd {
+    /// Bytes that a client was given before the owner is told of them.
+    private static let reportStep: UInt64 = 16_384
+
+    func watch(_ client: FrontClient) {
+        guard !client.link.isWatched else { return }
+        client.link.isWatched = true
+        told.append(client)
+    }
+
+    /// Runs at the end of a turn, before its writes: who was told something in the turn before had
+    /// a turn to read.
+    func endTurn() {
+        for client in judged {
+            client.link.isWatched = false
+            if client.link.isWebSocket, client.link.unreadSinceGreeted > limits.unsentBytes {
+                slowReaders += 1
+                leave(client)
+                client.isLeaving = true
+                client.link.close(.tooSlow, "this client does not read its events")
+            } else {
+                report(client, atLeast: Self.reportStep)
+            }
+        }
+        judged = told
+        told.removeAll(keepingCapacity: true)
+    }
+
+    /// Tells the owner how much the client was given of what it was told.
+    private func report(_ client: FrontClient, atLeast step: UInt64) {
+        let unsent = UInt64(client.link.unsentBytes)
+        let taken = client.toldBytes > unsent ? client.toldBytes - unsent : 0
+        guard let stream = client.stream, taken >= client.reportedBytes + step else { return }
+        client.reportedBytes = taken
+        owner.send { $0.append(.took(stream, taken)) }
+    }
+
+    /// Looks after some clients, and plans the next look.
+    func runHousekeeping() {
+        let moment = now
+        if lookedAt == 0 { admission.forget(at: moment, limits: limits) }
+        if lastStream > Self.nearlyAllStreams { owner.renew() }
+        let end = min(lookedAt + Self.looksAtOnce, clients.count)
+        while lookedAt < end {
+            look(after: clients[lookedAt], at: moment)
+            lookedAt += 1
+        }
+        let isDone = lookedAt >= clients.count
+        if isDone { lookedAt = 0 }
+        housekeeping?.arm(after: isDone ? Gateway.lookAroundEvery : 1)
+    }
+
+    /// Numbers of streams are given once over one link, which is made anew before they end.
+    private static let nearlyAllStreams = UInt32.max / 2
+    /// Clients that are looked after in one turn.
+    private static let looksAtOnce = 4_096
+
+    private func look(after client: FrontClient, at moment: Moment) {
+        let link = client.link
+        guard link.isWebSocket else {
+            if link.isOverdue(at: moment, limits: limits) { link.end() }
+            return
+        }
+        report(client, atLeast: 1)
+        if client.state.hello == nil, link.line.isLate(at: moment) {
+            return link.close(.protocolError)
+        }
+        if link.isMessageOverdue(at: moment, limits: limits) { return link.giveUp() }
+        if link.isExcused() { link.line.keepAlive.heard(at: moment) }
+        switch link.line.keepAlive.due(at: moment, limits: limits.session) {
+        case .nothing: break
+        case .ping: link.ping()
+        case .close:
+            leave(client, isSilent: true)
+            link.close(.pingTimeout, "nothing heard")
+        }
+    }
+}
+
+extension FrontEnd {
+    /// Figures of the node, beside those of the owner.
+    var samples: [Metrics.Sample] {
+        [
+            .gauge("ready", "Whether clients are served.", isReady ? 1 : 0),
+            .gauge("cluster_links", "Links to an owner.", owner.isOpen ? 1 : 0),
+            .gauge("connections", "Client connections.", connections),
+            .gauge(
+                "connections_limit", "Client connections that there may be.", limits.connections),
+            .gauge("link_unsent_bytes", "What the owner has not read.", owner.unsentBytes),
+            Metrics.Sample("slow_readers_total", "Clients cut off for not reading.", slowReaders),
+        ]
+    }
+}
