@@ -52,16 +52,27 @@ extension StoreReader {
                 guard query.reason == nil || query.reason?.rawValue == row.text(1) else {
                     return nil
                 }
-                do throws(StoreError) {
-                    return try connection.call(of: row, id: 0, record: 2)
-                } catch {
-                    guard error.kind == .damagedRecord else { throw error }
-                    damage.append(error)
-                    return nil
+                return try damage.noting { () throws(StoreError) in
+                    try connection.call(of: row, id: 0, record: 2)
                 }
             }
         }
         return builder.page.with(damage)
+    }
+}
+
+extension [StoreError] {
+    /// What `read` gives; a damaged record is noted here and left out.
+    package mutating func noting(
+        _ read: () throws(StoreError) -> Call?
+    ) throws(StoreError) -> Call? {
+        do throws(StoreError) {
+            return try read()
+        } catch {
+            guard error.kind == .damagedRecord else { throw error }
+            append(error)
+            return nil
+        }
     }
 }
 

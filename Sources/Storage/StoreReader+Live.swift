@@ -90,12 +90,10 @@ extension StoreReader {
     private func take(
         _ row: Row, _ found: inout LiveCalls, _ damage: inout [StoreError]
     ) throws(StoreError) {
-        do throws(StoreError) {
-            found.calls.append(try connection.call(of: row, id: 0, record: 1))
-        } catch {
-            guard error.kind == .damagedRecord else { throw error }
-            damage.append(error)
+        let call = try damage.noting { () throws(StoreError) in
+            try connection.call(of: row, id: 0, record: 1)
         }
+        if let call { found.calls.append(call) }
     }
 }
 

@@ -104,14 +104,10 @@ extension ClusterReader {
     private func listed(
         _ row: PostgresRow, _ filter: CallFilter, _ damage: inout [StoreError]
     ) throws(StoreError) -> Call? {
-        do throws(StoreError) {
+        try damage.noting { () throws(StoreError) in
             if !row.isNull(1) { return try call(of: row, id: 0, record: 1) }
             guard !row.isNull(3), filter.mayAdmit(ended: row.text(2)) else { return nil }
             return try call(of: row, id: 0, record: 3)
-        } catch {
-            guard error.kind == .damagedRecord else { throw error }
-            damage.append(error)
-            return nil
         }
     }
 }

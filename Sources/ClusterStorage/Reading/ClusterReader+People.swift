@@ -80,12 +80,8 @@ extension ClusterReader {
         _ row: PostgresRow, _ query: HistoryQuery, _ damage: inout [StoreError]
     ) throws(StoreError) -> Call? {
         guard query.reason == nil || query.reason?.rawValue == row.text(1) else { return nil }
-        do throws(StoreError) {
-            return try call(of: row, id: 0, record: 2)
-        } catch {
-            guard error.kind == .damagedRecord else { throw error }
-            damage.append(error)
-            return nil
+        return try damage.noting { () throws(StoreError) in
+            try call(of: row, id: 0, record: 2)
         }
     }
 }
