@@ -107,17 +107,26 @@ private func read(_ text: String) throws(RecordDamage) -> Call { try read(Array(
         }
     }
 
+    /// Whatever the damage: it is named, or what is read is a call that can be stored again.
     @Test(arguments: 1...UInt64(20))
-    func flippedBytesNeverCrash(seed: UInt64) {
+    func flippedBytesAreRefusedOrReadAsACall(seed: UInt64) throws {
         var dice = Dice(seed: seed)
         let whole = record(dice.call())
+        var refused = 0
         for _ in 0..<300 {
             var bytes = whole
             for _ in 0..<dice.number(1...3) {
                 bytes[dice.number(0...bytes.count - 1)] = UInt8(dice.number(0...255))
             }
-            _ = try? read(bytes)
+            do throws(RecordDamage) {
+                let call = try read(bytes)
+                #expect(try read(record(call)) == call, "seed \(seed): \(bytes)")
+            } catch {
+                refused += 1
+                #expect(!error.problem.isEmpty)
+            }
         }
+        #expect(refused > 100, "most flips break the text")
     }
 }
 
