@@ -4,6 +4,7 @@ import CallModel
 import JSON
 import Lua
 import PolicyHost
+import WebProtocols
 
 extension DecisionRecord {
     /// The decision that a line of the log tells of; nil when it tells of none.
@@ -243,7 +244,7 @@ extension DecisionInput.Seen {
             return nil
         }
         let headers = json["headers"]?.object?.members.map {
-            FetchRequest.Header($0.key, $0.value.string ?? "")
+            HTTPHeader($0.key, $0.value.string ?? "")
         }
         return .fetched(
             FetchReply(status: Int(status), headers: headers ?? [], body: Array(body.utf8)))

@@ -3,6 +3,7 @@
 import CallModel
 import JSON
 import PolicyHost
+import WebProtocols
 
 extension DecisionRecord {
     /// Bytes of what plugins were told and said, about; the call itself is not counted.

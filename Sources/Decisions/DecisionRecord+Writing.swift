@@ -4,6 +4,7 @@ import CallModel
 import JSON
 import Lua
 import PolicyHost
+import WebProtocols
 
 extension DecisionRecord {
     /// Writes the record as one JSON object.

@@ -24,17 +24,6 @@ extension WebPushSubscription: CustomStringConvertible {
     public var description: String { "subscription at \(endpoint.origin)" }
 }
 
-extension HTTPHeader: CustomStringConvertible {
-    private static let secretNames: Set<String> = [
-        "authorization", "cookie", "set-cookie", "webhook-signature",
-    ]
-
-    /// The field, without the value if that opens doors.
-    public var description: String {
-        "\(name): \(Self.secretNames.contains(name.lowercased()) ? "…" : value)"
-    }
-}
-
 extension OutboundRequest: CustomStringConvertible {
     /// Method, server and size: paths and bodies may hold tokens.
     public var description: String { "\(method) \(url.origin) (\(body.count) bytes)" }

@@ -3,6 +3,7 @@
 import CallModel
 import Configuration
 import JSON
+import WebProtocols
 
 /// Something that happened outside the policy host.
 public enum PolicyInput: Sendable {
@@ -117,27 +118,13 @@ public struct FetchRequest: Sendable, Equatable {
     /// `http` or `https`, host, path.
     public var url: String
     /// In the order given.
-    public var headers: [Header]
+    public var headers: [HTTPHeader]
     /// Nothing for `GET`.
     public var body: [UInt8]
     /// After which it is given up.
     public var timeout: Milliseconds
     /// Whether the operator said that the host is in its own network (`internal:HOST`).
     public var mayBeInternal = false
-
-    /// One header.
-    public struct Header: Sendable, Equatable {
-        /// As the plugin wrote it.
-        public let name: String
-        /// As the plugin wrote it.
-        public let value: String
-
-        /// The header `name: value`.
-        public init(_ name: String, _ value: String) {
-            self.name = name
-            self.value = value
-        }
-    }
 }
 
 /// What a server answered.
@@ -145,12 +132,12 @@ public struct FetchReply: Sendable, Equatable {
     /// The HTTP status.
     public let status: Int
     /// As they came.
-    public let headers: [FetchRequest.Header]
+    public let headers: [HTTPHeader]
     /// The body as it came.
     public let body: [UInt8]
 
     /// An answer with `status` and `body`.
-    public init(status: Int, headers: [FetchRequest.Header], body: [UInt8]) {
+    public init(status: Int, headers: [HTTPHeader], body: [UInt8]) {
         self.status = status
         self.headers = headers
         self.body = body

@@ -5,6 +5,7 @@ import CallModel
 import Configuration
 import JSON
 import Lua
+import WebProtocols
 
 extension PolicyHost {
     /// Keeps a handler that waits, and asks for what it waits for.

@@ -4,6 +4,7 @@ import CallModel
 import JSON
 import Lua
 import PolicyHost
+import WebProtocols
 
 extension LuaValue {
     /// A table of those members that are there.

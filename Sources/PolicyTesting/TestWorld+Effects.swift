@@ -6,6 +6,7 @@ import Configuration
 import JSON
 import Lua
 import PolicyHost
+import WebProtocols
 
 extension TestWorld {
     /// Hands inputs over, one after the other, until nothing follows from them.
@@ -124,14 +125,14 @@ extension LuaValue {
     /// What a made-up page of the web answers.
     fileprivate var fetched: WaitReply {
         if let problem = text { return .trouble(problem) }
-        var headers: [FetchRequest.Header] = []
+        var headers: [HTTPHeader] = []
         for pair in self["headers"].table ?? [] {
-            headers.append(FetchRequest.Header(pair.key.shown, pair.value.shown))
+            headers.append(HTTPHeader(pair.key.shown, pair.value.shown))
         }
         var body = Array((self["body"].text ?? "").utf8)
         if let json = try? self["json"].json(), !json.isNull {
             body = json.bytes
-            headers.append(FetchRequest.Header("content-type", "application/json"))
+            headers.append(HTTPHeader("content-type", "application/json"))
         }
         return .fetched(
             FetchReply(status: Int(self["status"].integer ?? 200), headers: headers, body: body))

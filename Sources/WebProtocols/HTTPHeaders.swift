@@ -2,28 +2,20 @@
 
 /// Header fields in the order in which they were sent.
 public struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral {
-    /// One line of the header block.
-    public struct Field: Sendable, Equatable {
-        /// The name as it was written.
-        public let name: String
-        /// The value without spaces around it.
-        public let value: String
-    }
-
     /// All fields in order.
-    public private(set) var fields: [Field] = []
+    public private(set) var fields: [HTTPHeader] = []
 
     /// No fields.
     public init() {}
 
     /// These fields, in this order.
     public init(dictionaryLiteral elements: (String, String)...) {
-        fields = elements.map { Field(name: $0.0, value: $0.1) }
+        fields = elements.map { HTTPHeader($0.0, $0.1) }
     }
 
     /// Adds a field at the end.
     public mutating func append(_ name: String, _ value: String) {
-        fields.append(Field(name: name, value: value))
+        fields.append(HTTPHeader(name, value))
     }
 
     /// Adds all fields of `others` at the end.

@@ -9,6 +9,7 @@ import JSON
 import Lua
 import TestSupport
 import Testing
+import WebProtocols
 
 @testable import AgentServer
 @testable import Decisions

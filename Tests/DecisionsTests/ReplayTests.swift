@@ -5,6 +5,7 @@ import Configuration
 import JSON
 import PolicyTestSupport
 import Testing
+import WebProtocols
 
 @testable import Decisions
 @testable import PolicyHost

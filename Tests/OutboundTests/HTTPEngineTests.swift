@@ -3,6 +3,7 @@
 import Foundation
 import JSON
 import Testing
+import WebProtocols
 
 @testable import Outbound
 

@@ -2,6 +2,7 @@
 
 import JSON
 import Testing
+import WebProtocols
 
 @testable import Outbound
 

@@ -1,6 +1,7 @@
 // Secrets that were planted do not come up when values are printed.
 
 import Testing
+import WebProtocols
 
 @testable import Outbound
 

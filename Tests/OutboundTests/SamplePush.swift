@@ -1,6 +1,7 @@
 // Push services and pushes as the tests use them.
 
 import JSON
+import WebProtocols
 
 @testable import Outbound
 

@@ -2,6 +2,7 @@
 
 import JSON
 import Testing
+import WebProtocols
 import enum WebProtocols.Base64
 
 @testable import Outbound

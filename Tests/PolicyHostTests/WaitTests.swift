@@ -5,6 +5,7 @@ import Configuration
 import JSON
 import PolicyTestSupport
 import Testing
+import WebProtocols
 
 @testable import PolicyHost
 
@@ -130,7 +131,7 @@ import Testing
         #expect(request.method == "POST")
         #expect(request.timeout == 1_000)
         #expect(String(decoding: request.body, as: UTF8.self) == #"{"id":"ann"}"#)
-        let type = FetchRequest.Header("Content-Type", "application/json")
+        let type = HTTPHeader("Content-Type", "application/json")
         let reply = FetchReply(status: 200, headers: [type], body: Array(#"{"name":"A"}"#.utf8))
         let after = rig.reply(effects.wait, .fetched(reply))
         #expect(after.said.first == "200Aapplication/json")

@@ -2,6 +2,7 @@
 
 import Outbound
 import PolicyHost
+import WebProtocols
 
 /// The requests of plugins that are under way. Owner: the loop's thread.
 final class PluginFetches {
@@ -73,7 +74,7 @@ final class PluginFetches {
             throw OutboundFailure(.malformed, "the address \(error)")
         }
         var request = OutboundRequest(asked.method, url, body: asked.body)
-        request.headers = asked.headers.map { HTTPHeader($0.name, $0.value) }
+        request.headers = asked.headers
         request.timeout = asked.timeout
         request.connectTimeout = min(request.connectTimeout, asked.timeout)
         request.responseLimit = responseLimit
@@ -84,9 +85,6 @@ final class PluginFetches {
 
 extension FetchReply {
     fileprivate init(_ response: OutboundResponse) {
-        self.init(
-            status: response.status,
-            headers: response.headers.map { FetchRequest.Header($0.name, $0.value) },
-            body: response.body)
+        self.init(status: response.status, headers: response.headers, body: response.body)
     }
 }

@@ -1,18 +1,6 @@
 // A request to another server and its result, as values.
 
-/// A name and its value.
-public struct HTTPHeader: Sendable, Equatable {
-    /// The name; those of responses are in lower case.
-    public let name: String
-    /// The value without white space around.
-    public let value: String
-
-    /// A header field.
-    public init(_ name: String, _ value: String) {
-        self.name = name
-        self.value = value
-    }
-}
+import WebProtocols
 
 /// A request.
 public struct OutboundRequest: Sendable, Equatable {

@@ -2,6 +2,7 @@
 
 import CCurl
 import Glibc
+import WebProtocols
 
 /// An easy handle with everything its callbacks touch. Used by the engine's thread only.
 final class Transfer {

@@ -1,6 +1,7 @@
 // Apple's push service over token authentication.
 
 import JSON
+import WebProtocols
 
 /// What Apple gave the operator, and which app it is for.
 public struct APNsIdentity: Sendable {

@@ -1,6 +1,7 @@
 // Google's push service, HTTP v1, with a service account.
 
 import JSON
+import WebProtocols
 
 /// Why a text is no service account.
 public struct ServiceAccountError: Error, Equatable, CustomStringConvertible {

@@ -1,6 +1,7 @@
 // The push services that an operator has configured.
 
 import JSON
+import WebProtocols
 
 /// The operator's own service that pushes.
 public struct WebhookPushIdentity: Sendable {

@@ -1,5 +1,7 @@
 // Delivers events at least once and in order: jobs in, requests and outcomes out, no I/O, no clock.
 
+import WebProtocols
+
 /// Decides what is posted when. Time is given in milliseconds since 1970.
 ///
 /// The outbox is the truth and this is a window on it: feed each endpoint the oldest jobs of its

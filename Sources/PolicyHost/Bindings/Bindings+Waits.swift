@@ -5,6 +5,7 @@ import CallModel
 import Configuration
 import JSON
 import Lua
+import WebProtocols
 
 /// What a handler waits for.
 package enum Wait {
@@ -258,7 +259,7 @@ extension FetchRequest {
             } catch {
                 throw Refused("\(arguments.name): json: \(error.message)")
             }
-            headers.append(Header("Content-Type", "application/json"))
+            headers.append(HTTPHeader("Content-Type", "application/json"))
         case "body":
             guard let text = pair.value.text else {
                 throw Refused("\(arguments.name): body is a string", isWrongType: true)
@@ -270,7 +271,7 @@ extension FetchRequest {
                     !name.utf8.contains(where: { $0 < 0x21 || $0 == 0x3A }),
                     !value.utf8.contains(where: { $0 < 0x20 && $0 != 9 })
                 else { throw Refused("\(arguments.name): bad header '\(header.key.shown)'") }
-                headers.append(Header(name, value))
+                headers.append(HTTPHeader(name, value))
             }
         case "timeout":
             guard let text = pair.value.text, let span = Duration.parse(text),

@@ -1,6 +1,7 @@
 // What a plugin waits for, in words: the same words whenever the same is asked for.
 
 import CallModel
+import WebProtocols
 
 extension WaitRequest {
     /// `users.get carol`, `kv.get k`, `http.get https://host/path #a1b2c3d4e5f6`. What may be
