@@ -126,6 +126,7 @@ public final class HTTPExchange: ConnectionHandler {
         }
     }
 
+    /// Reads the response as it comes.
     public func connection(_ connection: Connection, received bytes: UnsafeRawBufferPointer) {
         var rest = bytes
         do throws(HTTPError) {
@@ -135,6 +136,7 @@ public final class HTTPExchange: ConnectionHandler {
         }
     }
 
+    /// The response is over where it says nothing of its length; else it is cut off.
     public func connectionReachedEnd(_ connection: Connection) {
         do throws(HTTPError) {
             let last = try parser.finish()
@@ -144,6 +146,7 @@ public final class HTTPExchange: ConnectionHandler {
         }
     }
 
+    /// Without a whole response the exchange has failed.
     public func connectionClosed(_ connection: Connection, error: EventLoopError?) {
         finish(.failure(error.map { .network($0) } ?? .dropped))
     }

@@ -79,6 +79,7 @@ public final class ClientMachine: CallOperations {
     public var trace: ((Traffic) -> Void)?
     /// Who the user is, as the server says; nil: it has not said it yet.
     public private(set) var user: UserID?
+    /// Itself: operations go by it.
     public var machine: ClientMachine { self }
     let transport: any ClientTransport
     let book: ClientCalls

@@ -6,6 +6,7 @@ import CallModel
 /// Plays scenarios on a switchboard alone. It performs the effects as a shell has to, and
 /// refuses those that no shell could perform.
 public struct CoreRig: Rig {
+    /// All but a network: there is none.
     public let abilities: Abilities = [.virtualTime, .policies, .restarts, .pushes]
 
     private var board: Switchboard
@@ -50,6 +51,7 @@ public struct CoreRig: Rig {
         board = Switchboard(settings: settings, seed: 1, at: now)
     }
 
+    /// Does one thing, and tells what everybody saw of it.
     public mutating func perform(_ action: Action) throws(RigFailure) -> [Observation] {
         seen = []
         switch action {

@@ -13,7 +13,9 @@ public protocol Rig {
 
 /// What not every rig can do.
 public struct Abilities: OptionSet, Sendable {
+    /// One bit for each ability.
     public let rawValue: UInt32
+    /// The abilities of these bits.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
     /// Lets any time pass at once.

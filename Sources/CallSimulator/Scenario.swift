@@ -151,5 +151,6 @@ public struct ScenarioError: Error, Sendable, CustomStringConvertible {
         self.problem = problem
     }
 
+    /// The line with what is wrong.
     public var description: String { "line \(line): \(problem)" }
 }

@@ -72,6 +72,7 @@ extension ClusterStore {
         var isOld = false
     }
 
+    /// Removes some of what is too old, in one transaction behind the fence.
     public func sweep(at now: Moment) throws(StoreError) -> Bool {
         try transaction("removing what is old") { () throws(PostgresFailure) in
             guard let fence else { return false }

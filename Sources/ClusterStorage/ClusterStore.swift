@@ -63,6 +63,7 @@ public final class ClusterStore: CallStore {
         space = try Space(options.space, by: link)
     }
 
+    /// Takes the space over in `term`, and reads what a start needs.
     public func restore(at now: Moment, in term: Term) throws(StoreError) -> StoredState {
         let fence = try takeOver(in: term)
         self.fence = fence
@@ -134,6 +135,7 @@ public final class ClusterStore: CallStore {
         INSERT INTO turn SELECT $1, max(at), max(job) FROM old HAVING count(*) > 0
         """)
 
+    /// Stores the batch in one transaction behind the fence.
     @discardableResult
     public func commit(
         _ batch: [StoreChange], at now: Moment
@@ -190,6 +192,7 @@ public final class ClusterStore: CallStore {
         }
     }
 
+    /// A reader with a connection of its own.
     public func makeReader() throws(StoreError) -> any CallReader {
         let link = try PostgresConnection(to: self.link.address, patience: options.patience)
         try link.waitForLocks()
@@ -205,6 +208,7 @@ public final class ClusterStore: CallStore {
         }
     }
 
+    /// Notes the end on purpose, and closes the connection.
     public func close() throws(StoreError) {
         try transaction("closing") { () throws(PostgresFailure) in
             fence?.begin(options.fence, in: space, on: link)

@@ -73,6 +73,7 @@ public struct PlaceList: Sequence, Sendable {
 
         fileprivate init(_ list: PlaceList) { self.list = list }
 
+        /// The next place that is not empty; nil: there is none.
         public mutating func next() -> Int32? {
             while passed <= list.others.count {
                 let place = passed == 0 ? list.first : list.others[passed - 1]
@@ -83,5 +84,6 @@ public struct PlaceList: Sequence, Sendable {
         }
     }
 
+    /// Goes over the places as they are now.
     public func makeIterator() -> Iterator { Iterator(self) }
 }

@@ -5,8 +5,11 @@
 public struct WaitingList<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// A waiting value, with its number in the order in which they came.
     public struct Entry: Sendable {
+        /// Its place in the order in which they came.
         public let number: UInt64
+        /// What waits.
         public let value: Value
+        /// Until when, by the clock of whoever keeps the list.
         public let until: Int64
     }
 

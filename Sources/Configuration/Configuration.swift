@@ -221,12 +221,15 @@ extension Configuration {
         /// The secret `text`.
         public init(_ text: String) { self.text = text }
 
+        /// Nothing of the text.
         public var description: String { "(secret)" }
     }
 
     /// Certificate chain and private key, paths of PEM files.
     public struct TLS: Sendable, Equatable {
+        /// The certificate chain.
         public var certificate: String
+        /// The private key.
         public var key: String
     }
 

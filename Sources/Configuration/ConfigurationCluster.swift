@@ -25,6 +25,7 @@ extension Configuration {
         public var bind: String?
         /// PEM files of the authority that signs the nodes' certificates, and of this node's own.
         public var authority: String?
+        /// The node's own certificate in PEM.
         public var certificate: String?
         /// Its private key in PEM.
         public var key: Secret?

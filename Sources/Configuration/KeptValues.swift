@@ -16,6 +16,7 @@ public struct KeptValues: Sendable, Equatable {
     /// Nothing but defaults.
     public init() {}
 
+    /// Whether the same values are kept.
     public static func == (a: KeptValues, b: KeptValues) -> Bool {
         a.whole == b.whole && a.textKeys == b.textKeys
             && a.members.map(\.name) == b.members.map(\.name)

@@ -23,28 +23,35 @@ public struct PluginLimits: Sendable, Equatable {
     public var reportTime: Milliseconds = 60_000
     /// Coroutines and handlers alive; of one pair of accounts.
     public var coroutines = 1_000
+    /// Of those, the share of one pair.
     public var coroutinesOfCause = 64
     /// Named timers pending; of one pair of accounts.
     public var timers = 10_000
+    /// Of those, the share of one pair.
     public var timersOfCause = 64
     /// Keys that `limit` counts; of one pair of accounts.
     public var limitKeys = 10_000
+    /// Of those, the share of one pair.
     public var limitKeysOfCause = 1_000
     /// Requests of `http` under way at once; of one pair of accounts.
     public var fetches = 64
+    /// Of those, the share of one pair.
     public var fetchesOfCause = 8
     /// Bytes of `call.vars` of all calls; of those of one pair of accounts.
     public var vars = 16 << 20
+    /// Of those, the share of one pair.
     public var varsOfCause = 1 << 20
     /// Bytes that one pair of accounts brings into `kv`, as the plugin keeps it.
     public var keptOfCause = 1 << 20
     /// Bytes of reports that stand behind waiting handlers; of one pair of accounts.
     public var heldReports = 16 << 20
+    /// Of those, the share of one pair.
     public var heldReportsOfCause = 1 << 20
     /// Lines of the log until it waits or ends.
     public var logLines = 100
     /// Lines of the log in a minute; of one pair of accounts.
     public var logLinesPerMinute = 60_000
+    /// Of those, the share of one pair.
     public var logLinesOfCause = 600
     /// Bytes of one value that leaves Lua.
     public var value = 256 << 10

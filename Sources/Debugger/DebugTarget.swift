@@ -41,6 +41,7 @@ public protocol DebugTarget {
 }
 
 extension DebugTarget {
+    /// None: all of its states are known.
     public var unknownStates: Set<String> { [] }
 }
 

@@ -192,8 +192,10 @@ extension DecisionRecord {
 }
 
 extension Replay: Control {
+    /// Processor time of its plugins in all, in nanoseconds.
     public var spent: UInt64 { host.spent }
 
+    /// What its plugins answer; nil: they did not within `time` nanoseconds.
     public func answers(
         to record: DecisionRecord, within time: UInt64
     ) -> [DecisionRecord.Asked]? {

@@ -5,10 +5,12 @@ import JSON
 /// Why a host function was not carried out: raised in Lua at the caller's line, or trouble where
 /// the function says so (`CALLUA_GIVES_TROUBLE`) and no type is wrong.
 public struct Refused: Error {
+    /// What the script is told.
     public let message: String
     /// Whether the script gave something that it can never give.
     public var isWrongType = false
 
+    /// A refusal with this message.
     public init(_ message: String, isWrongType: Bool = false) {
         self.message = message
         self.isWrongType = isWrongType
@@ -17,7 +19,9 @@ public struct Refused: Error {
 
 /// The arguments of a host function.
 public struct Arguments: Sendable {
+    /// As they were given.
     public let values: [LuaValue]
+    /// The name of the function, for messages.
     public let name: String
 
     /// `values`, given to the function `name`.
@@ -26,25 +30,33 @@ public struct Arguments: Sendable {
         self.name = name
     }
 
+    /// The argument at `index`, from 0; null where none was given.
     @inlinable
     public subscript(index: Int) -> LuaValue { index < values.count ? values[index] : .null }
+    /// How many were given.
     @inlinable public var count: Int { values.count }
 
+    /// A string.
+    ///
+    /// - Throws: a message that names the argument and what was given, as the others do.
     public func text(_ index: Int) throws(Refused) -> String {
         if let text = self[index].text { return text }
         throw wrong(index, "string")
     }
 
+    /// A whole number.
     public func integer(_ index: Int) throws(Refused) -> Int64 {
         if let integer = self[index].integer { return integer }
         throw wrong(index, "integer")
     }
 
+    /// The reference of a function.
     public func function(_ index: Int) throws(Refused) -> Int32 {
         if let function = self[index].function { return function }
         throw wrong(index, "function")
     }
 
+    /// A table, or a list.
     public func table(_ index: Int) throws(Refused) -> LuaValue {
         switch self[index] {
         case .table, .list: return self[index]
@@ -81,6 +93,7 @@ public struct Arguments: Sendable {
         }
     }
 
+    /// The refusal of an argument that is not what was expected.
     public func wrong(_ index: Int, _ expected: String) -> Refused {
         if case .bytes = self[index] {
             return Refused("bad argument #\(index + 1) to '\(name)' (a string that is not UTF-8)")

@@ -60,5 +60,6 @@ package enum ByteSize {
 }
 
 extension Milliseconds {
+    /// As many nanoseconds; 0 for what is negative.
     @inlinable public var nanoseconds: UInt64 { UInt64(Swift.max(0, self)) * 1_000_000 }
 }

@@ -25,7 +25,9 @@ public enum LuaValue: Equatable, Sendable {
 
     /// One member of a table.
     public struct Pair: Equatable, Sendable {
+        /// What it stands under.
         public let key: LuaValue
+        /// What stands there.
         public let value: LuaValue
 
         /// `value` under `key`.
@@ -37,18 +39,25 @@ public enum LuaValue: Equatable, Sendable {
 }
 
 extension LuaValue {
+    /// Whether it is nil.
     @inlinable public var isNull: Bool { if case .null = self { true } else { false } }
+    /// Its text; nil: it is no string, or not in UTF-8.
     @inlinable public var text: String? { if case .text(let value) = self { value } else { nil } }
+    /// Its whole number; nil: it is none.
     @inlinable public var integer: Int64? {
         if case .integer(let value) = self { value } else { nil }
     }
+    /// Whether it is true; nil: it is no boolean.
     @inlinable public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+    /// The reference of the function; nil: it is none.
     @inlinable public var function: Int32? {
         if case .function(let value) = self { value } else { nil }
     }
+    /// The elements of the list; nil: it is none.
     @inlinable public var list: [LuaValue]? {
         if case .list(let value) = self { value } else { nil }
     }
+    /// The members of the table; nil: it is none.
     @inlinable public var table: [Pair]? {
         if case .table(let value) = self { value } else { nil }
     }
@@ -187,9 +196,12 @@ extension LuaValue {
 
 /// What is wrong with a value, and where in it.
 public struct LuaProblem: Error, Equatable {
+    /// The place and what is wrong there.
     public let message: String
 
+    /// A problem with the value as a whole.
     public init(_ message: String) { self.message = message }
+    /// A problem at `path` of the value; empty: with the whole.
     public init(_ path: String, _ message: String) {
         self.message = path.isEmpty ? message : "\(path): \(message)"
     }

@@ -8,41 +8,49 @@ public struct PlainReader {
     @usableFromInline let bytes: UnsafeRawBufferPointer
     @usableFromInline var place = 0
 
+    /// Reads what the C side wrote, which must stay there meanwhile.
     @inlinable
     public init(_ bytes: callua_bytes) {
         self.bytes = UnsafeRawBufferPointer(start: bytes.start, count: bytes.count)
     }
 
+    /// Reads these bytes, which must stay there meanwhile.
     @inlinable
     public init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
+    /// Whether nothing is left.
     @inlinable
     public var isAtEnd: Bool { place >= bytes.count }
 
+    /// One byte.
     @inlinable
     public mutating func byte() -> UInt8 {
         defer { place += 1 }
         return bytes[place]
     }
 
+    /// The length of what follows: 4 bytes.
     @inlinable
     public mutating func length() -> Int {
         defer { place += 4 }
         return Int(bytes.loadUnaligned(fromByteOffset: place, as: UInt32.self))
     }
 
+    /// The reference of a function: 4 bytes.
     @inlinable
     public mutating func reference() -> Int32 {
         defer { place += 4 }
         return bytes.loadUnaligned(fromByteOffset: place, as: Int32.self)
     }
 
+    /// A number or a double as its bits: 8 bytes.
     @inlinable
     public mutating func word() -> UInt64 {
         defer { place += 8 }
         return bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)
     }
 
+    /// The next `count` bytes, which are not copied.
     @inlinable
     public mutating func block(_ count: Int) -> UnsafeRawBufferPointer {
         defer { place += count }
@@ -73,6 +81,7 @@ public struct PlainReader {
         return count == 1 ? [value()] : (0..<count).map { _ in value() }
     }
 
+    /// A whole value, of whatever kind comes next.
     public mutating func value() -> LuaValue {
         let tag = Int(byte())
         switch tag {

@@ -14,6 +14,7 @@ public final class PlainWriter {
     public var places: [Int] = []
     @usableFromInline var base = UnsafeMutableRawPointer.allocate(byteCount: 1024, alignment: 16)
 
+    /// Nothing written yet.
     public init() {}
 
     deinit { base.deallocate() }
@@ -53,11 +54,13 @@ public final class PlainWriter {
         capacity = wanted
     }
 
+    /// Which kind of value follows.
     @inlinable @inline(__always)
     public func tag(_ tag: some BinaryInteger) {
         room(1).storeBytes(of: UInt8(truncatingIfNeeded: tag), as: UInt8.self)
     }
 
+    /// The length of what follows: 4 bytes.
     @inlinable @inline(__always)
     public func length(_ count: Int) {
         room(4).storeBytes(of: UInt32(truncatingIfNeeded: count), as: UInt32.self)
@@ -69,15 +72,19 @@ public final class PlainWriter {
         base.storeBytes(of: UInt32(truncatingIfNeeded: count), toByteOffset: place, as: UInt32.self)
     }
 
+    /// A number or a double as its bits: 8 bytes.
     @inlinable
     public func word(_ word: UInt64) { room(8).storeBytes(of: word, as: UInt64.self) }
 
+    /// A value that is not there.
     @inlinable
     public func null() { tag(PLAIN_NIL) }
 
+    /// True or false.
     @inlinable
     public func bool(_ value: Bool) { tag(value ? PLAIN_TRUE : PLAIN_FALSE) }
 
+    /// A whole number.
     @inlinable
     public func integer(_ value: some BinaryInteger) {
         let place = room(9)
@@ -85,6 +92,7 @@ public final class PlainWriter {
         place.storeBytes(of: Int64(value), toByteOffset: 1, as: Int64.self)
     }
 
+    /// A number.
     @inlinable
     public func number(_ value: Double) {
         let place = room(9)
@@ -92,12 +100,14 @@ public final class PlainWriter {
         place.storeBytes(of: value, toByteOffset: 1, as: Double.self)
     }
 
+    /// A string.
     @inlinable
     public func text(_ value: String) {
         var value = value
         value.withUTF8 { bytes($0) }
     }
 
+    /// A string of whatever bytes.
     @inlinable
     public func bytes(_ value: UnsafeBufferPointer<UInt8>) {
         let place = room(5 + value.count)
@@ -109,12 +119,14 @@ public final class PlainWriter {
         }
     }
 
+    /// A list; its `count` elements follow.
     @inlinable
     public func list(_ count: Int) {
         tag(PLAIN_ARRAY)
         length(count)
     }
 
+    /// A table; `count` pairs of key and value follow.
     @inlinable
     public func table(_ count: Int) {
         tag(PLAIN_OBJECT)
@@ -142,6 +154,7 @@ public final class PlainWriter {
         }
     }
 
+    /// A whole value.
     public func value(_ value: LuaValue) {
         switch value {
         case .null: null()
@@ -176,6 +189,7 @@ public final class PlainWriter {
         }
     }
 
+    /// A user, as scripts see one.
     @inlinable
     public func user(_ facts: UserFacts) {
         tag(PLAIN_USER)

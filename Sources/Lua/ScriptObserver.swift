@@ -15,5 +15,6 @@ open class ScriptObserver: @unchecked Sendable {
 }
 
 extension ScriptObserver: Equatable {
+    /// Whether both are the same object.
     public static func == (one: ScriptObserver, other: ScriptObserver) -> Bool { one === other }
 }

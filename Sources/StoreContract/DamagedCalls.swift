@@ -2,6 +2,7 @@
 
 /// Live calls whose records are damaged: how many, and what is wrong with the first of them.
 public struct DamagedCalls: Sendable, Equatable {
+    /// How many.
     public private(set) var count = 0
     private var first = ""
 

@@ -10,6 +10,7 @@ public struct LiveCallQuery: Sendable, Equatable {
     public let last: CallID
     /// Those in which these users are or were, and these calls; both empty: all.
     public var users: [UserID] = []
+    /// These calls; see `users`.
     public var calls: [CallID] = []
     /// At most so many.
     public let limit: Int

@@ -77,7 +77,9 @@ public struct JobID: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// The job `value`.
     public init(_ value: Int64) { self.value = value }
 
+    /// In the order in which they were made.
     public static func < (left: JobID, right: JobID) -> Bool { left.value < right.value }
+    /// The number.
     public var description: String { String(value) }
 }
 

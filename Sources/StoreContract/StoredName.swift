@@ -9,6 +9,7 @@ public enum NameOrigin: Int64, Sendable, Comparable {
     /// A server, by `user.set`.
     case server = 1
 
+    /// Who counts less first.
     public static func < (left: NameOrigin, right: NameOrigin) -> Bool {
         left.rawValue < right.rawValue
     }
@@ -16,7 +17,9 @@ public enum NameOrigin: Int64, Sendable, Comparable {
 
 /// A kept name.
 public struct StoredName: Sendable, Equatable {
+    /// Whose name it is.
     public let user: UserID
+    /// What the user is called.
     public let name: PersonName
     /// Who said so.
     public let origin: NameOrigin

@@ -33,6 +33,7 @@ public struct Term: Hashable, Sendable {
 }
 
 extension Term: CustomStringConvertible {
+    /// One line for a person.
     public var description: String {
         "\(owner.isEmpty ? "a single server" : owner), epoch \(epoch)"
     }

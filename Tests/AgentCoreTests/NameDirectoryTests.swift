@@ -137,5 +137,6 @@ import Testing
 }
 
 extension UserID: ExpressibleByStringLiteral {
+    /// The user of this name.
     public init(stringLiteral text: String) { self.init(text) }
 }

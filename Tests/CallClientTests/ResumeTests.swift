@@ -336,5 +336,6 @@ import WebProtocols
 }
 
 extension DeviceID: ExpressibleByStringLiteral {
+    /// The device of this name.
     public init(stringLiteral text: String) { self.init(text) }
 }

@@ -215,5 +215,6 @@ final class TestDevice {
 }
 
 extension UserID: ExpressibleByStringLiteral {
+    /// The user of this name.
     public init(stringLiteral text: String) { self.init(text) }
 }

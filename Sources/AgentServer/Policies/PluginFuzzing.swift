@@ -17,6 +17,7 @@ public enum PluginFuzzing {
         public var file: String?
         /// The name of a kept generation, or how it begins, whose decisions are to be the same.
         public var against: String?
+        /// Of the tests that are invented: the same number, the same tests.
         public var seed: UInt64 = 1
         /// For each plugin.
         public var time: Milliseconds = 10_000

@@ -49,6 +49,9 @@ public struct DevelopmentTokens: TokenChecker {
     /// A checker without keys.
     public init() {}
 
+    /// The user that `dev:USER` names, without limits of rates.
+    ///
+    /// - Throws: `unauthenticated`, when it is no such token or names no user.
     public func identity(in token: String, at now: Int64) throws(Refusal) -> Identity {
         guard token.hasPrefix("dev:") else {
             throw Refusal(.unauthenticated, "no keys are configured: use the token dev:USER")
@@ -66,5 +69,6 @@ public struct DevelopmentTokens: TokenChecker {
         return identity
     }
 
+    /// Whether no key has signed for it: without keys none is trusted.
     public func stillTrusts(_ identity: Identity) -> Bool { identity.token?.signer == nil }
 }

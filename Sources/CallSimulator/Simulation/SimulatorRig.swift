@@ -18,6 +18,7 @@ public struct SimulatorRig: Rig {
         case server
     }
 
+    /// What a world at virtual time can do.
     public let abilities: Abilities = [.virtualTime, .policies, .restarts, .pushes]
 
     private let wrong: Trouble
@@ -54,6 +55,7 @@ public struct SimulatorRig: Rig {
 
     private func turn(_ what: (SimulatedServer) -> Void) { server.turn(at: now, what) }
 
+    /// Does one thing, waits for the world to settle, and tells what everybody saw.
     public mutating func perform(_ action: Action) throws(RigFailure) -> [Observation] {
         switch wrong {
         case .nothing: break

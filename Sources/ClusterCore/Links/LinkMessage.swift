@@ -8,6 +8,7 @@ public struct StreamID: Hashable, Sendable, Comparable {
     /// The stream of this number.
     public init(_ value: UInt32) { self.value = value }
 
+    /// The one given first.
     public static func < (one: StreamID, other: StreamID) -> Bool { one.value < other.value }
 }
 
@@ -38,11 +39,13 @@ public struct StreamOpening: Sendable, Equatable {
 
 /// A request over HTTP, as far as the owner looks at it.
 public struct StreamRequest: Sendable, Equatable {
+    /// `GET`, `POST`, …
     public var method: String
     /// As it was sent.
     public var target: String
     /// Names and values in turn.
     public var headers: [String]
+    /// The body as it came.
     public var body: [UInt8]
 
     /// A request of these parts.
@@ -72,9 +75,11 @@ public struct StreamManager: Sendable, Equatable {
 
 /// The answer to one.
 public struct StreamReply: Sendable, Equatable {
+    /// The status of HTTP.
     public var status: UInt16
     /// Names and values in turn.
     public var headers: [String]
+    /// The body as it leaves.
     public var body: [UInt8]
 
     /// An answer of these parts.
@@ -85,7 +90,9 @@ public struct StreamReply: Sendable, Equatable {
 
 /// A session by its name, as the front end keeps it for its client.
 public struct StreamSession: Sendable, Equatable {
+    /// The first half of its name.
     public var high: UInt64
+    /// The other half.
     public var low: UInt64
 
     /// The session of this name.
@@ -190,6 +197,7 @@ public enum LinkFault: Error, Sendable, Equatable {
 }
 
 extension LinkFault: CustomStringConvertible {
+    /// One line for the log.
     public var description: String {
         switch self {
         case .tooLong(let count): "a frame of \(count) bytes"

@@ -182,6 +182,7 @@ public struct ClusterTables: Sendable, Equatable, CustomStringConvertible {
     /// The oldest version that a program must know to use them.
     public let readableFrom: Int
 
+    /// One line for a person.
     public var description: String {
         "tables of version \(version)"
             + (readableFrom < version ? ", for programs from version \(readableFrom) on" : "")

@@ -111,11 +111,17 @@ public struct LocalTime: Sendable, Equatable {
     /// The seconds since 1970 of the years 0 to 9999, in every zone.
     package static let known: ClosedRange<Int64> = -62_167_132_800...253_402_214_399
 
+    /// 0 to 9999.
     public var year: Int
+    /// 1 to 12.
     public var month: Int
+    /// 1 to 31.
     public var day: Int
+    /// 0 to 23.
     public var hour: Int
+    /// 0 to 59.
     public var minute: Int
+    /// 0 to 59.
     public var second: Int
 
     /// The time shown `seconds` after 1970-01-01 00:00.

@@ -17,6 +17,7 @@ public struct FCMIdentity: Sendable {
     public var email: String
     /// Its RS256 key and that key's id.
     public var key: SignatureKey
+    /// The id of the key; nil: it has none.
     public var keyID: String?
     /// Where access tokens come from.
     public var tokenURL: HTTPURL

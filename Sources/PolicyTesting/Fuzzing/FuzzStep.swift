@@ -98,6 +98,7 @@ public struct FuzzFinding: Sendable, Equatable {
         case different
     }
 
+    /// What kind of fault it is.
     public let kind: Kind
     /// One line for a person.
     public let text: String

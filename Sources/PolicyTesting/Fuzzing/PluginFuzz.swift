@@ -10,15 +10,19 @@ import PolicyHost
 public final class PluginFuzz {
     /// What is looked at, and for how long.
     public struct Order {
+        /// The plugin.
         public var source: PluginSource
+        /// Its options and limits, as the operator's file has them.
         public var setting = PluginSetting()
         /// The plugin as another generation has it, whose decisions are to be the same.
         public var other: PluginSource?
+        /// The same number, the same tests.
         public var seed: UInt64 = 1
         /// Extended data that was really seen.
         public var recorded: [String] = []
         /// Findings after which it ends.
         public var enough = 10
+        /// Tokens and digests as the process makes them; without it none are made.
         public var cryptography = Cryptography.none
         /// The modes that invented calls have.
         public var modes = ModeRow.all
@@ -29,6 +33,7 @@ public final class PluginFuzz {
 
     /// What came of it.
     public struct Report: Sendable, Equatable {
+        /// What was found, in the order in which it was.
         public var findings: [FuzzFinding] = []
         /// Tests that were run.
         public var runs = 0

@@ -1,5 +1,7 @@
 // The part of Apple's CallKit that the page names, so that its code can be compiled on Linux.
 
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
 import Foundation
 
 public class CXCallAction: NSObject, @unchecked Sendable {

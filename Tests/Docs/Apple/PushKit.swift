@@ -1,5 +1,7 @@
 // The part of Apple's PushKit that the page names, so that its code can be compiled on Linux.
 
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
 import Foundation
 
 public struct PKPushType: Hashable, Sendable {
