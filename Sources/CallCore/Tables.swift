@@ -38,6 +38,7 @@ extension FingerprintFilter {
 }
 
 extension Cause: SeededHash {
+    /// A digest of both users.
     public func hash(_ seed: UInt64) -> UInt32 {
         let user = user?.hash(seed) ?? 0
         // Mostly the two are the same user: one hash is enough.

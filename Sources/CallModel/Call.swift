@@ -132,6 +132,7 @@ public struct Call: Sendable, Equatable {
                 deliveryCheck: deliveryCheck, createdAt: createdAt))
     }
 
+    /// Whether all fields are equal; at once where both share them.
     public static func == (left: Call, right: Call) -> Bool {
         left.body === right.body || left.body.fields == right.body.fields
     }
@@ -232,7 +233,9 @@ public enum EndReason: String, Sendable, CaseIterable, BitwiseCopyable {
 /// More of an end's reason: one of these words (C34), or with `policy` the code that a policy or
 /// the operator gave.
 public struct EndDetail: RawRepresentable, Sendable, Hashable, CaseIterable {
+    /// The word on the wire.
     public let rawValue: String
+    /// The detail of this word, known or not.
     public init(rawValue: String) { self.rawValue = rawValue }
 
     /// With `cancelled`: by the caller's request.
@@ -251,6 +254,7 @@ public struct EndDetail: RawRepresentable, Sendable, Hashable, CaseIterable {
     public static let noAck = EndDetail(rawValue: "no_ack")
     /// With `idle`: the call reached the greatest age.
     public static let maxAge = EndDetail(rawValue: "max_age")
+    /// Those that this version knows.
     public static let allCases = [
         byCaller, callerLost, endedWhileRinging, answered, mixed, callerOffline, noAck, maxAge,
     ]

@@ -90,6 +90,7 @@ extension Call {
 
 /// A call is printed with its members, not as a box.
 extension Call: CustomReflectable {
+    /// The fields, for whoever prints a call.
     public var customMirror: Mirror {
         Mirror(self, children: Mirror(reflecting: body.fields).children, displayStyle: .struct)
     }

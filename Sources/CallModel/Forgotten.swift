@@ -2,6 +2,7 @@
 
 /// A user whom records that stay must not name any more, and what stands in his place.
 public struct Forgotten: Sendable, Equatable {
+    /// Who is forgotten.
     public let user: UserID
     /// `deleted:` and 16 digits: nobody can tell whose place it takes, and no token may name it.
     public let substitute: UserID

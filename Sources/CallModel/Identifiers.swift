@@ -26,8 +26,11 @@ public struct UserID: Hashable, Sendable, Comparable, CustomStringConvertible {
         return String(text.dropFirst(Self.groupPrefix.count))
     }
 
+    /// By their bytes.
     public static func < (left: UserID, right: UserID) -> Bool { left.text < right.text }
+    /// The bytes as they are: users are ASCII.
     public func hash(into hasher: inout Hasher) { hasher.combine(ascii: text) }
+    /// The text.
     public var description: String { text }
 }
 
@@ -45,7 +48,9 @@ public struct DeviceID: Hashable, Sendable, CustomStringConvertible {
         self.text = text
     }
 
+    /// The bytes as they are: devices are ASCII.
     public func hash(into hasher: inout Hasher) { hasher.combine(ascii: text) }
+    /// The text.
     public var description: String { text }
 }
 
@@ -106,6 +111,7 @@ public struct CallID: Hashable, Sendable, Comparable, BitwiseCopyable, CustomStr
     /// When the call was made, by the id.
     public var createdAt: Moment { Moment(Int64(high >> 16)) }
 
+    /// By the time at which they were made.
     public static func < (left: CallID, right: CallID) -> Bool {
         (left.high, left.low) < (right.high, right.low)
     }
@@ -161,6 +167,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
     /// A generator that gives the same numbers for the same `seed`.
     public init(seed: UInt64) { state = seed }
 
+    /// The next number of the sequence (SplitMix64).
     public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state

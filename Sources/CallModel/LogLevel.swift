@@ -13,5 +13,6 @@ public enum LogLevel: String, Sendable, CaseIterable, Comparable {
         }
     }
 
+    /// By importance: `debug` first.
     public static func < (left: LogLevel, right: LogLevel) -> Bool { left.rank < right.rank }
 }

@@ -12,6 +12,7 @@ public struct Moment: Hashable, Sendable, Comparable, BitwiseCopyable, CustomStr
     @inlinable
     public init(_ milliseconds: Int64) { self.milliseconds = milliseconds }
 
+    /// The earlier one first.
     public static func < (left: Moment, right: Moment) -> Bool {
         left.milliseconds < right.milliseconds
     }
@@ -26,6 +27,7 @@ public struct Moment: Hashable, Sendable, Comparable, BitwiseCopyable, CustomStr
         left.milliseconds - right.milliseconds
     }
 
+    /// The milliseconds.
     public var description: String { String(milliseconds) }
 }
 

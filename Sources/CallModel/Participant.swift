@@ -187,6 +187,7 @@ public final class PolicyNote: Sendable, Equatable {
         self.push = push
     }
 
+    /// Whether both say the same.
     public static func == (left: PolicyNote, right: PolicyNote) -> Bool {
         left.plugin == right.plugin && left.extendedData == right.extendedData
             && left.push == right.push

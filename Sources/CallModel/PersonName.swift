@@ -3,6 +3,7 @@
 /// How others see a user (K108): 1-64 bytes of text on one line. It is never an identity: two
 /// people may have the same one.
 public struct PersonName: Hashable, Sendable, CustomStringConvertible {
+    /// The name in UTF-8.
     public let text: String
 
     /// The longest name in bytes.
@@ -19,6 +20,7 @@ public struct PersonName: Hashable, Sendable, CustomStringConvertible {
         self.text = text
     }
 
+    /// The text.
     public var description: String { text }
 
     /// Controls, ends of lines and paragraphs, embeddings, overrides and isolates of direction.
@@ -39,6 +41,7 @@ public struct PersonName: Hashable, Sendable, CustomStringConvertible {
 
 /// A user and what it is called.
 public struct NamedUser: Hashable, Sendable {
+    /// The user.
     public let user: UserID
     /// Nil: it has no name.
     public let name: PersonName?

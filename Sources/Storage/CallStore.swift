@@ -50,7 +50,9 @@ extension CallStore {
         try restore(at: now, in: .alone)
     }
 
+    /// Nothing: it has no files.
     public func checkFiles() throws(StoreError) {}
+    /// Nothing: it has no files.
     public func rescue() throws(StoreError) {}
 }
 

@@ -9,7 +9,9 @@ import Glibc
 public final class FaultPlan: @unchecked Sendable {
     /// Operations of the file layer.
     public struct Operations: OptionSet, Sendable {
+        /// One bit for each operation.
         public let rawValue: Int32
+        /// The operations of these bits.
         public init(rawValue: Int32) { self.rawValue = rawValue }
 
         /// Writing; half of the bytes arrive.

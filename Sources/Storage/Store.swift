@@ -80,6 +80,7 @@ public final class Store: CallStore {
 
     deinit { directory.users.subtract(1, ordering: .releasing) }
 
+    /// Reads what a start in `term` needs, and notes that it has begun.
     public func restore(at now: Moment, in term: Term) throws(StoreError) -> StoredState {
         guard state != .over else { throw notOpen("restoring", "an earlier commit failed") }
         try terms.begin(term)
@@ -120,6 +121,7 @@ public final class Store: CallStore {
         return value
     }
 
+    /// Stores the batch in one transaction, synced to the disk.
     @discardableResult
     public func commit(
         _ batch: [StoreChange], at now: Moment
@@ -171,6 +173,7 @@ public final class Store: CallStore {
         }
     }
 
+    /// Removes some of what is too old, a transaction for each table.
     public func sweep(at now: Moment) throws(StoreError) -> Bool {
         var hasMore = false
         let step = limits.sweepStep
@@ -185,12 +188,14 @@ public final class Store: CallStore {
         return hasMore
     }
 
+    /// A reader with a connection of its own.
     public func makeReader() throws(StoreError) -> any CallReader {
         var options = options
         options.limits = limits
         return try StoreReader(in: directory, options: options)
     }
 
+    /// Notes the end on purpose, and closes the file.
     public func close() throws(StoreError) {
         try transaction { () throws(StoreError) in
             try connection.execute(
@@ -225,6 +230,7 @@ public final class Store: CallStore {
         }
     }
 
+    /// Throws `replaced` where the file is no longer the one that was opened.
     public func checkFiles() throws(StoreError) {
         guard state == .restored else { return }
         let path = directory.database
@@ -241,6 +247,7 @@ public final class Store: CallStore {
         }
     }
 
+    /// Copies what was acknowledged to where the next opening finds it.
     public func rescue() throws(StoreError) {
         let path = directory.database
         let isLogThere = try directory.opened.withLock { files throws(StoreError) in

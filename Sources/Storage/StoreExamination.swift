@@ -34,6 +34,7 @@ public enum StoreExamination {
     public struct Verdict: Sendable, Equatable {
         /// The version of the file, and of this program.
         public let version: Int
+        /// The newest version that this program knows.
         public let newest: Int
         /// Live calls in it.
         public let calls: Int

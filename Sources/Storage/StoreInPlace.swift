@@ -5,6 +5,7 @@ import StoreContract
 
 /// The way to a store that answers at once, such as one in memory.
 public final class StoreInPlace: StoreLink {
+    /// Never: a batch is durable when `commit` returns.
     public let isCommitting = false
     private let store: any CallStore
     private let reader: any CallReader
@@ -20,6 +21,7 @@ public final class StoreInPlace: StoreLink {
         self.told = told
     }
 
+    /// Commits, and tells before it returns.
     public func commit(_ batch: [StoreChange], at now: Moment, as ticket: StoreTicket) {
         do throws(StoreError) {
             told(.answered(ticket, .committed(try store.commit(batch, at: now), in: 0)))
@@ -29,10 +31,12 @@ public final class StoreInPlace: StoreLink {
         }
     }
 
+    /// Looks up, and tells before it returns.
     public func find(_ query: StoreQuery, as ticket: StoreTicket) {
         told(.answered(ticket, StoreAnswer(query, from: reader)))
     }
 
+    /// Restores, and tells before it returns.
     public func open(at now: Moment, in term: Term, as ticket: StoreTicket) {
         do throws(StoreError) {
             told(.answered(ticket, .opened(try store.restore(at: now, in: term))))
@@ -41,7 +45,9 @@ public final class StoreInPlace: StoreLink {
         }
     }
 
+    /// Keeps as much as this from now on.
     public func limit(to limits: StoreLimits) { store.limits = limits }
+    /// Closes the store.
     public func close() { try? store.close() }
 }
 

@@ -109,6 +109,7 @@ public final class StoreReader: CallReader, EmbeddedReader {
         """
     }
 
+    /// Looks `query` up, all of it as of one moment.
     public func answer(_ query: StoreQuery) throws(StoreError) -> StoreAnswer {
         try find(query)
     }

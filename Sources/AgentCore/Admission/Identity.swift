@@ -85,7 +85,9 @@ public final class SignedToken: Sendable, Equatable {
     /// `jti` of the token, `iss`, and `iat` in milliseconds by the wall clock: by these a token is
     /// taken back.
     public let id: String?
+    /// `iss`; nil: it names none.
     public let issuer: String?
+    /// `iat`, in milliseconds by the wall clock; nil: it does not say.
     public let issuedAt: Int64?
     /// A mark of the key that signed the token; nil: no key that is known did.
     public let signer: UInt64?
@@ -94,6 +96,7 @@ public final class SignedToken: Sendable, Equatable {
     /// The trace of requests that name none.
     public let trace: TraceParent?
 
+    /// What a token says; what is left out it does not say.
     public init(
         expiresAt: Int64? = nil, id: String? = nil, issuer: String? = nil,
         issuedAt: Int64? = nil, signer: UInt64? = nil, name: PersonName? = nil,
@@ -108,6 +111,7 @@ public final class SignedToken: Sendable, Equatable {
         self.trace = trace
     }
 
+    /// Whether both say the same.
     public static func == (left: SignedToken, right: SignedToken) -> Bool {
         left.expiresAt == right.expiresAt && left.id == right.id
             && left.issuer == right.issuer && left.issuedAt == right.issuedAt
@@ -119,7 +123,9 @@ public final class SignedToken: Sendable, Equatable {
 /// The user and device for which somebody may ask, and who that is. An object, because a line hands
 /// it on with each of its requests.
 public final class AdmittedAddress: Sendable {
+    /// Who asks.
     public let identity: Identity
+    /// For which user and device it asks.
     public let address: Address
     /// The trace that a request names itself.
     private let ownTrace: Boxed<TraceParent>?

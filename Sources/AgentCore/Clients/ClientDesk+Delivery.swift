@@ -6,10 +6,12 @@ import JSON
 import StoreContract
 
 extension ClientDesk: Deliverer {
+    /// Keeps the text for whoever waits for the reply.
     public func note(_ reply: WrittenReply, to request: RequestID) {
         requests.note(reply, to: request)
     }
 
+    /// Answers over whatever the request came by; a policy or tool hears the value.
     public func deliver(_ reply: Reply, to request: RequestID) {
         if let mode = reply.modeOfNewCall { exchange.figures.begins(mode) }
         let text = requests.takeReply(to: request)
@@ -64,6 +66,7 @@ extension ClientDesk: Deliverer {
         tail.withUnsafeBytes { endpoint.send(writer.written, $0) }
     }
 
+    /// Completes a `hello`: the session is there from now on.
     public func deliver(welcome calls: [Call], more: Bool, to request: RequestID) {
         guard case .hello(let line, let id, let address) = take(request),
             let live = sessions[address], live.line === line, let endpoint = line.endpoint
@@ -89,6 +92,7 @@ extension ClientDesk: Deliverer {
         if !isResumed, live.wantsMissed { missedCalls?.tell(live) }
     }
 
+    /// Writes the event once for each view of it, into the session of each device.
     public func deliver(_ event: CallEvent, to receivers: [Address]) {
         var tail: [UInt8]?
         var viewer: UserID?
@@ -118,6 +122,7 @@ extension ClientDesk: Deliverer {
         }
     }
 
+    /// Answers with the page, to whoever still waits.
     public func deliver(_ page: CallPage, to request: RequestID, of user: UserID) {
         switch take(request) {
         case .connection(let endpoint, let id, let weight, let payer):
@@ -139,6 +144,7 @@ extension ClientDesk: Deliverer {
         }
     }
 
+    /// Ends the line of a device whose place another one took.
     public func replace(_ address: Address) {
         // Waiting for the store, this may have been overtaken: the device is back, as a new one.
         guard
@@ -150,6 +156,7 @@ extension ClientDesk: Deliverer {
         line.endpoint?.close(.replaced, "too many devices of this user")
     }
 
+    /// Refuses all requests under way, and forgets all sessions.
     public func dropEverything() {
         callText.forget()
         pages = PageTurns()

@@ -21,6 +21,7 @@ public final class ClientDesk {
     public let exchange: Exchange
     /// Writes what clients are told.
     public let encoder: WireEncoder
+    /// What clients may do; see `configure`.
     public private(set) var limits: ServerLimits
     /// Reads what clients say.
     public private(set) var decoder: WireDecoder

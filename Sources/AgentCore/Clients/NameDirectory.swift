@@ -30,6 +30,7 @@ public final class NameDirectory: NameSource {
     private var serverCount = 0
     /// How many may be kept.
     public var limit: Int
+    /// Another number after each change, so that texts made before are not used again.
     public private(set) var version: UInt64 = 0
     /// Names that were left out because there was no room.
     public private(set) var leftOut: UInt64 = 0
@@ -45,6 +46,7 @@ public final class NameDirectory: NameSource {
     /// Whether nobody has a name.
     public var isEmpty: Bool { count == 0 && fixed.isEmpty }
 
+    /// What `user` is called, as text; nil: it has no name.
     public func name(of user: UserID) -> String? { person(user)?.text }
 
     /// What `user` is called; nil: it has no name.

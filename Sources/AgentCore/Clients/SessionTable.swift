@@ -6,7 +6,9 @@ import Collections
 
 /// A device's session with the line that speaks for it at the moment.
 public final class LiveSession {
+    /// Whose session it is.
     public let address: Address
+    /// The numbers of its events, and those not acknowledged.
     public var session: ClientSession
     /// Nil: it waits for another one.
     public fileprivate(set) var line: Line?
@@ -57,6 +59,7 @@ public struct SessionTable {
 
     /// What became of a `hello`.
     public struct Opening {
+        /// The session that is there now.
         public let live: LiveSession
         /// Whether the session goes on.
         public let isResumed: Bool

@@ -31,7 +31,9 @@ enum Waiting {
 public final class Exchange {
     typealias Effects = EffectQueue<StoreChange, StoreTicket>
 
+    /// The calls. Changed by inputs only.
     public internal(set) var switchboard: Switchboard
+    /// Whether the store is there, so that calls can be accepted.
     public internal(set) var isReady = true
     let encoder: WireEncoder
     /// Memory for the replies that are kept under keys.
@@ -75,6 +77,7 @@ public final class Exchange {
     public var store: (any StoreLink)?
     /// Holds this exchange; set before the loop runs.
     public unowned var deliverer: (any Deliverer)?
+    /// Asked what the core consults; nil: nobody decides.
     public var policies: (any PolicyLink)?
     /// Makes jobs of what the core tells; nil: nobody sends anything.
     public var outbox: (any Outbox)?
@@ -102,6 +105,7 @@ public final class Exchange {
         var heldBack: Effect?
     #endif
 
+    /// An exchange of what a store had at the start; `shell` gives it clock, timers and log.
     public init(
         _ settings: Settings, restored: StoredState, seed: UInt64, limits: ServerLimits,
         shell: any Shell

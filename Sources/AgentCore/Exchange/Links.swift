@@ -41,6 +41,7 @@ public protocol PolicyLink: AnyObject {
 }
 
 extension PolicyLink {
+    /// None: it counts them by nobody.
     public func reportsWaiting(for account: UserID) -> Int { 0 }
 }
 

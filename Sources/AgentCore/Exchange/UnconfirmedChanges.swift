@@ -9,6 +9,7 @@ public final class UnconfirmedChanges {
     private var open: [UInt64: (changes: [StoreChange], then: (() -> Void)?)] = [:]
     private var last: UInt64 = 0
 
+    /// Nothing to be stored yet; `exchange` stores it.
     public init(_ exchange: Exchange) { self.exchange = exchange }
 
     /// Stores `changes`, now or when the store is back, and calls back once they are durable.

@@ -12,10 +12,12 @@ public struct ManagementIdentity: Sendable, Equatable {
 
     /// Who it is, for the audit: the user of a token, or `unix:` and the user of the socket's peer.
     public let name: String
+    /// What it may do.
     public let role: Role
     /// Where it comes from: an address, or `socket`.
     public let from: String
 
+    /// `name` with `role`, who comes from an address, or by the socket.
     public init(_ name: String, _ role: Role, from: String = "socket") {
         self.name = name
         self.role = role

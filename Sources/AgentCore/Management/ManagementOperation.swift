@@ -20,7 +20,9 @@ public struct ManagementParameter: Sendable {
         case object
     }
 
+    /// Its name in the path, the query or the body.
     public let name: String
+    /// What its value may be.
     public let kind: Kind
     /// What it is for.
     public let about: String
@@ -55,7 +57,9 @@ public struct ManagementOperation: Sendable {
         case cancelJob = "cancel_job"
     }
 
+    /// Its name, by which tools ask for it.
     public let name: Name
+    /// `GET` for those that change nothing.
     public let method: HTTPMethod
     /// Behind `/admin/v1`; `{name}` stands for a parameter.
     public let path: String

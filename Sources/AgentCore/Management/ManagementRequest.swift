@@ -6,7 +6,9 @@ import WebProtocols
 
 /// A request of the management API whose parameters are what its row says.
 public struct ManagementRequest: Sendable {
+    /// What is asked.
     public let operation: ManagementOperation
+    /// Who asks.
     public let identity: ManagementIdentity
     private let values: [String: String]
     private let objects: [String: JSONObject]

@@ -30,6 +30,7 @@ public indirect enum ValueType: Sendable {
 
     /// A moment or a length of time in milliseconds.
     public static let time = ValueType.integer(0)
+    /// A call as clients see it.
     public static let call = ValueType.named("Call")
 }
 
@@ -37,12 +38,14 @@ public indirect enum ValueType: Sendable {
 public struct DataMember: Sendable {
     /// The name on the wire.
     public let name: String
+    /// What its value is.
     public let type: ValueType
     /// What it is for, where the name does not tell.
     public let about: String
     /// Whether it may be absent.
     public let isOptional: Bool
 
+    /// A member `name` of `type`.
     public init(
         _ name: String, _ type: ValueType, _ about: String = "", optional: Bool = false
     ) {

@@ -3,6 +3,7 @@
 /// All that is said of one event. Encoding and decoding, the documents and the notation of
 /// scenarios are made of it; what it has, and in which order, `CallEvent.Kind.visit` hands over.
 public struct EventDescriptor: Sendable {
+    /// The name on the wire.
     public let name: EventName
     /// One line for people.
     public let summary: String

@@ -6,21 +6,31 @@ public struct FieldValues: Sendable {
     public private(set) var given: FieldSet = []
     /// The fields of type true or false that were given as true.
     private var trueFlags: FieldSet = []
+    /// `call_id`.
     public var callID = CallID(high: 0, low: 0)
     /// `user`, `to`.
     public var user = UserID("")
     /// `invitees`, `users`.
     public var users: [UserID] = []
+    /// `mode`; nil: the server has one for those who name none.
     public var mode: ModeRow?
+    /// `kind`, a word of the app.
     public var kind = "audio"
+    /// `timeout`; nil: that of the mode.
     public var timeout: Milliseconds?
+    /// `delivery_check`; nil: that of the mode.
     public var deliveryCheck: Milliseconds?
+    /// `extended_data`; nil: it was not given.
     public var extendedData: String?
     /// `items`, `put`.
     public var texts: [Call.Item] = []
+    /// `delete`: keys of items.
     public var delete: [String] = []
+    /// `push`; nil: it was not given.
     public var push: PushText?
+    /// `reason` of a rejection.
     public var reason = RejectReason.declined
+    /// `media`.
     public var media = MediaReport.connected
     /// One JSON value.
     public var data: [UInt8] = []
@@ -29,12 +39,15 @@ public struct FieldValues: Sendable {
     public var query = ListQuery()
     /// A word of `PushProvider`.
     public var provider = ""
+    /// `token`, of a session or of a push provider.
     public var token = ""
     /// The object as it was written.
     public var subscription = ""
     /// A word of `PushEnvironment`.
     public var environment: String?
+    /// `device`.
     public var device = DeviceID("")
+    /// `resume`; nil: a new session.
     public var resume: ResumePoint?
     /// `name`; nil: it was empty.
     public var personName: PersonName?
@@ -81,9 +94,12 @@ public struct FieldValues: Sendable {
 
 /// Where a session is gone on with: its id, as it was written, and the last event that arrived.
 public struct ResumePoint: Sendable, Equatable {
+    /// The id as it was written.
     public let session: String
+    /// The number of the last event that arrived; 0: none.
     public let seq: UInt64
 
+    /// The session of this id, behind the event `seq`.
     public init(session: String, seq: UInt64) {
         self.session = session
         self.seq = seq

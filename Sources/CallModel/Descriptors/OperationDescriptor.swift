@@ -3,6 +3,7 @@
 /// All that is said of one operation. Decoding, encoding, routes, documents, the notation of
 /// scenarios, random actions and the clients' checks are made of it.
 public final class OperationDescriptor: Sendable {
+    /// The name on the wire.
     public let name: OperationName
     /// The name on the wire again, in the form that is compared in place.
     public let text: StaticString
@@ -35,6 +36,7 @@ public final class OperationDescriptor: Sendable {
 
     /// It may take values out instead of copying them: nobody looks at them afterwards.
     public typealias Making = @Sendable (inout FieldValues) -> Operation?
+    /// Puts an operation into fields.
     public typealias Giving = @Sendable (Operation, inout FieldValues) -> Void
     /// Members that must be there, and those that may.
     typealias Fields = (required: FieldSet, optional: FieldSet)

@@ -37,7 +37,9 @@ public struct Mode: Sendable, Equatable {
 
     /// Operations that only some modes have.
     public struct Features: OptionSet, Sendable {
+        /// One bit for each feature.
         public let rawValue: UInt32
+        /// The features of these bits.
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
         /// `call.add`.

@@ -35,6 +35,7 @@ public struct ModeRow: Sendable, Equatable {
     /// Its place in `Mode.all`, if it is a row of that table.
     public var place: UInt8? { box.place }
 
+    /// Whether all parameters are equal; at once where both share them.
     public static func == (left: ModeRow, right: ModeRow) -> Bool {
         left.box === right.box || left.box.mode == right.box.mode
     }

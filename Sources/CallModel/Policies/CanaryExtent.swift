@@ -57,6 +57,7 @@ public struct CanaryExtent: Sendable, Equatable {
     /// What the hash begins with, so that each set of plugins meets other accounts.
     public var salt: String { body.salt }
 
+    /// Whether both were written alike: then they mean the same accounts.
     public static func == (one: CanaryExtent, other: CanaryExtent) -> Bool {
         one.body === other.body || (one.text, one.salt) == (other.text, other.salt)
     }

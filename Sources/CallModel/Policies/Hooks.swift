@@ -2,7 +2,9 @@
 
 /// Hooks that some plugin has: what nobody listens to is neither asked nor told.
 public struct Hooks: OptionSet, Sendable {
+    /// One bit for each hook.
     public let rawValue: UInt32
+    /// The hooks of these bits.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
     /// `on.dial`.

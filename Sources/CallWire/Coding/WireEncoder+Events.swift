@@ -51,47 +51,60 @@ extension WireEncoder {
 }
 
 extension JSONWriter: EventVisitor {
+    /// A user.
     @inline(__always)
     public mutating func member(_ name: StaticString, _ user: UserID?) { field(name, user?.text) }
 
+    /// A device.
     @inline(__always)
     public mutating func member(_ name: StaticString, _ device: DeviceID?) {
         field(name, device?.text)
     }
 
+    /// Any text.
     @inline(__always)
     public mutating func member(_ name: StaticString, text: String?) { field(name, text) }
 
+    /// A word of the protocol: nothing in it is escaped.
     @inline(__always)
     public mutating func member(_ name: StaticString, word: String) { field(name, plain: word) }
 
+    /// True or false.
     @inline(__always)
     public mutating func member(_ name: StaticString, _ flag: Bool) { field(name, flag) }
 
+    /// A moment in milliseconds.
     @inline(__always)
     public mutating func member(_ name: StaticString, _ moment: Moment) { field(name, moment) }
 
+    /// A length of time in milliseconds.
     @inline(__always)
     public mutating func member(_ name: StaticString, time: Milliseconds?) { field(name, time) }
 
+    /// A number.
     @inline(__always)
     public mutating func member(_ name: StaticString, count: Int) { field(name, Int64(count)) }
 
+    /// How a call ended.
     @inline(__always)
     public mutating func member(_ name: StaticString, _ end: Call.End) {
         key(name)
         value(end)
     }
 
+    /// A list of texts.
     @inline(__always)
     public mutating func member(_ name: StaticString, _ texts: [String]) { field(name, texts) }
 
+    /// Items of a call.
     @inline(__always)
     public mutating func member(_ name: StaticString, _ items: [Call.Item]) { field(name, items) }
 
+    /// What is JSON already.
     @inline(__always)
     public mutating func member(_ name: StaticString, json: [UInt8]) { field(name, raw: json) }
 
+    /// Whose state has changed, each as an object.
     public mutating func member(_ name: StaticString, _ changes: [CallEvent.Change]) {
         array(name) {
             for change in changes {
@@ -105,6 +118,7 @@ extension JSONWriter: EventVisitor {
         }
     }
 
+    /// Who offers a transfer, and what is said with it.
     public mutating func member(_ name: StaticString, _ offer: CallEvent.TransferOffer) {
         object(name) {
             $0.field("by", offer.by.text)

@@ -78,11 +78,13 @@ public struct CanaryStatus: Sendable {
     public let order: CanaryOrder
     /// The accounts that met it, and those of them that met a failure of its own (G71).
     public let accounts: Int
+    /// Those of them that met a failure of its own.
     public let failing: Int
     /// Failures of its plugins.
     public let failures: Int
     /// What each of the two decided since it began.
     public let own: CanaryFigures
+    /// The same of the generation in force.
     public let beside: CanaryFigures
     /// Its plugins, in order.
     public let plugins: [PluginStatus]

@@ -6,7 +6,9 @@ import CallModel
 public struct CanaryOrder: Sendable, Equatable {
     /// An extent, and from when on it counts for whoever comes into a call.
     public struct Span: Sendable, Equatable {
+        /// Which accounts.
         public let extent: CanaryExtent
+        /// From when on.
         public internal(set) var since: Moment
 
         /// `extent` from `since` on.

@@ -129,6 +129,7 @@ public struct DecisionRecord: Sendable, Equatable {
             generation: generation, asked: asked, outcome: outcome, input: input)
     }
 
+    /// Whether both say the same.
     public static func == (one: DecisionRecord, other: DecisionRecord) -> Bool {
         one.hook == other.hook && one.call == other.call && one.user == other.user
             && one.cause == other.cause && one.trace == other.trace
@@ -193,6 +194,7 @@ public final class DecisionInput: Sendable, Equatable {
         self.seen = seen
     }
 
+    /// Whether both say the same; at once where they are one object.
     public static func == (one: DecisionInput, other: DecisionInput) -> Bool {
         one === other
             || one.subject == other.subject && one.facts == other.facts
@@ -229,6 +231,7 @@ public final class DecisionInput: Sendable, Equatable {
             (self.plugin, self.id, self.copy, self.isFirst) = (plugin, id, copy, isFirst)
         }
 
+        /// Whether both are the same state of the same plugin.
         public static func == (one: State, other: State) -> Bool {
             one.plugin == other.plugin && one.id == other.id && one.copy == other.copy
         }

@@ -40,6 +40,7 @@ public final class StateCopy: Sendable, Equatable {
         return writer.copy
     }()
 
+    /// Whether both copies hold the same; at once where they are one object.
     public static func == (one: StateCopy, other: StateCopy) -> Bool {
         one === other
             || (one.id, one.version) == (other.id, other.version) && one.bytes == other.bytes

@@ -11,6 +11,7 @@ public enum GenerationFault: Sendable, Hashable {
 }
 
 extension GenerationFault: CustomStringConvertible {
+    /// One line for a person.
     public var description: String {
         switch self {
         case .quarantine: "a plugin was quarantined"
@@ -31,6 +32,7 @@ public enum PolicyAlarm: Sendable, Hashable {
 }
 
 extension PolicyAlarm: CustomStringConvertible {
+    /// One line for the operator.
     public var description: String {
         switch self {
         case .canaryFails(let generation, let accounts):

@@ -27,6 +27,7 @@ public final class MemoryStore: CallStore {
         }
     }
 
+    /// How much is kept; a change applies from the next call on.
     public var limits: StoreLimits
 
     private let kept: Kept
@@ -45,6 +46,7 @@ public final class MemoryStore: CallStore {
         kept = other.kept
     }
 
+    /// What is kept in this process; `notOwner` as in a file.
     public func restore(at now: Moment, in term: Term) throws(StoreError) -> StoredState {
         guard term.mayFollow(kept.term) else { throw refusal(of: term, "opening") }
         (kept.term, self.term) = (term, term)
@@ -59,6 +61,7 @@ public final class MemoryStore: CallStore {
         return state
     }
 
+    /// Keeps all of `batch`.
     @discardableResult
     public func commit(
         _ batch: [StoreChange], at now: Moment
@@ -108,6 +111,7 @@ public final class MemoryStore: CallStore {
         }
     }
 
+    /// Removes some of what is too old.
     public func sweep(at now: Moment) throws(StoreError) -> Bool {
         guard term == kept.term else { throw refusal(of: term, "committing") }
         let step = limits.sweepStep
@@ -126,12 +130,15 @@ public final class MemoryStore: CallStore {
         term.refusal(by: kept.term, at: ":memory:", operation)
     }
 
+    /// Itself.
     public func makeReader() throws(StoreError) -> any CallReader { self }
 
+    /// Nothing: it ends with the process.
     public func close() throws(StoreError) {}
 }
 
 extension MemoryStore: CallReader, EmbeddedReader {
+    /// Looks `query` up at once.
     public func answer(_ query: StoreQuery) throws(StoreError) -> StoreAnswer { try find(query) }
 
     package func call(_ id: CallID) throws(StoreError) -> Call? { kept.calls[id] }
