@@ -23,59 +23,52 @@ public struct PluginLibrary: Sendable {
         kept = Dictionary(sources.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// The files of the plugin `name`, or nil when there is none.
-    public func find(_ name: String) -> PluginSource? {
-        if let kept { return kept[name] }
+    /// The files of the plugin `name` as far as they can be read, or nil when there is none.
+    public func find(_ name: String) -> PluginSource? { look(for: name).source }
+
+    /// The plugin `name`, each of its files read once, and `cannot read FILE: why` for the first
+    /// one that is there and cannot be read.
+    private func look(for name: String) -> (source: PluginSource?, trouble: String?) {
+        if let kept { return (kept[name], nil) }
+        var trouble: String?
         for folder in folders {
-            if let text = Files.read("\(folder)/\(name).lua", limit: fileMax) {
-                return PluginSource(name: name, main: SourceFile(name: "\(name).lua", text: text))
+            if let text = read("\(folder)/\(name).lua", &trouble) {
+                let main = SourceFile(name: "\(name).lua", text: text)
+                return (PluginSource(name: name, main: main), trouble)
             }
-            if let text = Files.read("\(folder)/\(name)/init.lua", limit: fileMax) {
-                return PluginSource(
-                    name: name, main: SourceFile(name: "\(name)/init.lua", text: text),
-                    modules: modules(of: name, in: "\(folder)/\(name)"))
-            }
-        }
-        return nil
-    }
-
-    /// `cannot read FILE: why`, if a file of the plugin `name` is there and cannot be read: nothing
-    /// else that has the same name takes its place.
-    func trouble(with name: String) -> String? {
-        guard kept == nil else { return nil }
-        for folder in folders {
-            let paths = ["\(folder)/\(name).lua", "\(folder)/\(name)/init.lua"]
-            guard let path = paths.first(where: Files.exists) else { continue }
-            if let trouble = trouble(at: path) { return trouble }
-            return path == paths[0] ? nil : moduleTrouble(in: "\(folder)/\(name)")
-        }
-        return nil
-    }
-
-    private func moduleTrouble(in folder: String) -> String? {
-        let found = ModuleFolder(folder)
-        if let trouble = found.trouble { return trouble }
-        var bytes = 0
-        for (_, path) in found.files {
-            guard let text = Files.read(path, limit: fileMax) else { return trouble(at: path) }
-            bytes += text.count
-            guard bytes <= ModuleFolder.bytesMax else {
-                return "\(folder) has more than \(ModuleFolder.bytesMax) bytes of files"
+            if let text = read("\(folder)/\(name)/init.lua", &trouble) {
+                let main = SourceFile(name: "\(name)/init.lua", text: text)
+                let modules = modules(of: name, in: "\(folder)/\(name)", &trouble)
+                return (PluginSource(name: name, main: main, modules: modules), trouble)
             }
         }
-        return nil
+        return (nil, trouble)
     }
 
-    private func trouble(at path: String) -> String? {
-        guard Files.read(path, limit: fileMax) == nil else { return nil }
-        return Files.complaint(path, limit: fileMax)
+    private func read(_ path: String, _ trouble: inout String?) -> [UInt8]? {
+        if let text = Files.read(path, limit: fileMax) { return text }
+        if trouble == nil, Files.exists(path) {
+            trouble = Files.complaint(path, limit: fileMax)
+        }
+        return nil
     }
 
     /// The other files of a folder, by the name that `require` takes: `a`, `b.c`.
-    private func modules(of plugin: String, in folder: String) -> [String: SourceFile] {
+    private func modules(
+        of plugin: String, in folder: String, _ trouble: inout String?
+    ) -> [String: SourceFile] {
+        let files = ModuleFolder(folder)
+        trouble = trouble ?? files.trouble
         var found: [String: SourceFile] = [:]
-        for (module, path) in ModuleFolder(folder).files {
-            guard let text = Files.read(path, limit: fileMax) else { continue }
+        var bytes = 0
+        for (module, path) in files.files {
+            guard let text = read(path, &trouble) else { continue }
+            bytes += text.count
+            guard bytes <= ModuleFolder.bytesMax else {
+                let most = ModuleFolder.bytesMax
+                trouble = trouble ?? "\(folder) has more than \(most) bytes of files"
+                break
+            }
             found[module] = SourceFile(name: plugin + path.dropFirst(folder.count), text: text)
         }
         return found
@@ -113,10 +106,12 @@ public struct PluginLibrary: Sendable {
         var problems: [ScriptProblem] = []
         let names = names
         for entry in configuration.plugins {
-            if let trouble = trouble(with: entry.name) {
+            let (source, trouble) = look(for: entry.name)
+            if let trouble {
+                // Nothing else that has the same name takes its place.
                 problems.append(
                     configuration.problem("plugin '\(entry.name)': \(trouble)", at: "plugins"))
-            } else if let source = find(entry.name) {
+            } else if let source {
                 plan.plugins.append((source, configuration.setting(of: entry)))
             } else {
                 let hint = Suggestion.text(for: entry.name, among: names)
