@@ -55,10 +55,33 @@ public enum PluginTest {
     ///
     /// - Parameters:
     ///   - modes: those that its calls may have.
-    ///   - goesOn: asked before each test; false: the rest is left out.
     public static func run(
         _ source: PluginSource, setting: PluginSetting, modes: [ModeRow] = ModeRow.all,
-        filter: String? = nil, cryptography: Cryptography = .none, goesOn: () -> Bool = { true }
+        filter: String? = nil, cryptography: Cryptography = .none
+    ) throws(ScriptProblems) -> PluginTestReport {
+        try run(source, setting: setting, modes: modes, cryptography: cryptography) { name in
+            filter.map(name.contains) ?? true ? .run : .leaveOut
+        }
+    }
+
+    /// What becomes of a test.
+    public enum Choice: Sendable {
+        /// It is run.
+        case run
+        /// It is left out.
+        case leaveOut
+        /// It is left out, and so are all after it.
+        case end
+    }
+
+    /// Runs the tests of `source` that are chosen by name, each in a world of its own.
+    ///
+    /// - Parameters:
+    ///   - modes: those that its calls may have.
+    ///   - choose: asked before each test.
+    public static func run(
+        _ source: PluginSource, setting: PluginSetting, modes: [ModeRow],
+        cryptography: Cryptography, choosing choose: (String) -> Choice
     ) throws(ScriptProblems) -> PluginTestReport {
         var setting = self.setting(for: source, setting)
         setting.notesLines = true
@@ -67,9 +90,12 @@ public enum PluginTest {
         let first = try bench(source, setting, cryptography)
         var results: [PluginTestResult] = []
         var ran: [String: Set<Int>] = [:]
-        for index in first.tests.indices
-        where filter.map({ first.tests[index].name.contains($0) }) ?? true {
-            guard goesOn() else { break }
+        tests: for index in first.tests.indices {
+            switch choose(first.tests[index].name) {
+            case .run: break
+            case .leaveOut: continue
+            case .end: break tests
+            }
             // A Lua state for each test: locals of one test must not be seen by the next.
             let bench = try bench(source, setting, cryptography)
             let test = bench.tests[index]

@@ -211,7 +211,7 @@ def test_a_state_folder_in_use(make_agent):
 
 
 def test_a_state_folder_in_use_whose_lock_was_deleted(make_agent):
-    """As what is left over of a crash is deleted: two servers would acknowledge, each for itself."""
+    """As what a crash left over is deleted: two servers would acknowledge, each for itself."""
     first = make_agent().start()
     for name in ("lock", "admin.sock"):
         (first.folder / "state" / name).unlink()

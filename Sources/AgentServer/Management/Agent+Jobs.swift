@@ -211,7 +211,7 @@ extension PluginTests {
                 control.progress = Double(place) / Double(plan.plugins.count)
                 let report = try PluginTest.run(
                     plugin.source, setting: plugin.setting, modes: modes,
-                    cryptography: .system, goesOn: { !control.isCancelled })
+                    cryptography: .system, choosing: { _ in control.isCancelled ? .end : .run })
                 outcome.tests += report.results.map(PluginTestLine.init)
                 outcome.coverage += report.coverage.map(PluginCoverageLine.init)
             }
