@@ -6,7 +6,7 @@
 # Without names all steps run, at counts that fit into half an hour on two cores; --full takes the
 # counts that the project promises. A step that fails does not keep the others from running. The
 # whole output of a step is in .build/checks/STEP.log. The last line is `N passed, N failed, N
-# skipped`. A step that takes longer than MINUTES (20, with --full 240) is ended and has failed.
+# skipped`. A step that takes longer than MINUTES (30, with --full 240) is ended and has failed.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -272,7 +272,7 @@ for word in "$@"; do
 done
 NAMES=$(echo ${names:-$STEPS})
 export CALLAGENT_FULL
-MINUTES=${MINUTES:-$([ -n "$CALLAGENT_FULL" ] && echo 240 || echo 20)}
+MINUTES=${MINUTES:-$([ -n "$CALLAGENT_FULL" ] && echo 240 || echo 30)}
 
 passed=0
 failed=0

@@ -54,8 +54,12 @@ class Firefox:
              "--remote-debugging-port", str(port), "--remote-allow-system-access", "about:blank"],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.ids = itertools.count(1)
-        self.socket = self.open.enter_context(wait_for("Firefox", lambda: self.dial(port)))
-        self.command("session.new", capabilities={})
+        try:
+            self.socket = self.open.enter_context(wait_for("Firefox", lambda: self.dial(port)))
+            self.command("session.new", capabilities={})
+        except BaseException:
+            self.close()  # nobody else could: it is not there for them
+            raise
 
     def dial(self, port):
         assert self.process.poll() is None, f"ended with {self.process.poll()}"

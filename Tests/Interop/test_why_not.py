@@ -17,9 +17,13 @@ EVERYBODY = 'answer_for = { "*" }\nplugins = { "p" }\n'
 
 
 def verdict(agent, user):
-    reply = agent.admin("GET", f"/admin/v1/users/{user}/explain")
-    assert reply.status == 200, reply.text
-    (item,) = reply.body["items"]
+    def items():
+        reply = agent.admin("GET", f"/admin/v1/users/{user}/explain")
+        assert reply.status == 200, reply.text
+        return reply.body["items"]
+
+    # A call that has just ended is on its way to the disk, where it is read.
+    (item,) = wait_for(f"a call of {user}", items)
     return item["verdict"], item["text"]
 
 
