@@ -219,7 +219,8 @@ import Testing
         let start = clock.now
         let problem = Rig.problem(text)
         #expect(problem.hasPrefix("p.lua:3: compiling takes over 200 ms"), "\(problem)")
-        #expect(clock.now - start < .seconds(3))
+        // A second on a quiet machine; under a sanitizer beside other tests some seconds.
+        #expect(clock.now - start < .seconds(30))
     }
 
     @Test func everyPlantedMistakeIsNamedAtItsPlace() throws {
