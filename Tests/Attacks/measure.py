@@ -1,12 +1,15 @@
 """Figures, and what they must be: the measure of every attack."""
 
 import dataclasses
+import functools
 import os
 import statistics
+import time
 
 from metronome import without
 
-FACTOR, ALLOWANCE = 3, 20  # times the quiet p99, and milliseconds more
+FACTOR, ALLOWANCE = 3, 20  # times the quiet p99, and milliseconds more on a usual processor
+USUAL, SLOWEST = 0.010, 3.0  # seconds that it takes for a piece of work; how far slower ones count
 MEMORY = 16 << 20  # bytes that the server may grow for each attacking account
 SETTLES_WITHIN = 5  # seconds until all is as before
 SPARE_DESCRIPTORS = 2  # a file that is being changed for another, a look from outside
@@ -31,9 +34,22 @@ def figures(phase, stalls):
         "slowest": slowest}
 
 
+@functools.cache
+def slowness():
+    """How many times slower than a usual processor this one is; 1: not slower. What a server does
+    at once takes so much longer, and nobody is to blame for it."""
+    def work():
+        begin, total = time.process_time(), 0
+        for number in range(200_000):
+            total += number * number
+        return time.process_time() - begin
+
+    return min(SLOWEST, max(1.0, statistics.median(work() for _ in range(50)) / USUAL))
+
+
 def bound(quiet):
     """The latest that anything may be, in milliseconds."""
-    return FACTOR * quiet["p99"] + ALLOWANCE
+    return FACTOR * quiet["p99"] + ALLOWANCE * slowness()
 
 
 def memory(pid):

@@ -7,7 +7,7 @@ import sys
 import time
 
 import registry
-from measure import describe, judge_account, judge_machine
+from measure import describe, judge_account, judge_machine, slowness
 from stage import OTHER_CORE, Outsider, Stage
 
 RUNS = (1, 3, 7)  # so many, and if they are not as they should be so many
@@ -75,6 +75,7 @@ def main():
                   f"{entry.attack.aims_at} ({rules})")
         return
     os.sched_setaffinity(0, {OTHER_CORE})
+    slower = slowness()  # before anything else runs here
     outsider = Outsider()
     begin = time.monotonic()
     wrong = {entry.name: play(entry, outsider, asked.full) for entry in chosen}
@@ -89,7 +90,7 @@ def main():
     for name, lines in failed.items():  # again, where whoever reads only an end looks
         print(f"FAILED: {name}: " + "; ".join(lines))
     print(f"{len(chosen) - len(failed)} attacks hold, {len(failed)} failed, in "
-          f"{time.monotonic() - begin:.0f} s")
+          f"{time.monotonic() - begin:.0f} s; a processor {slower:.1f} × slower than usual")
     sys.exit(bool(failed))
 
 
