@@ -222,14 +222,11 @@ public struct Deployment: Sendable {
     /// The name of the generation: a hash of its values and its plugins' files (G82).
     public var name: String { generation.name }
 
-    /// Plugins beside the operator's file that its list does not name: they do nothing.
-    public var unlistedPlugins: [String] {
-        Self.library(for: configuration.file).unlisted(in: configuration)
-    }
-
-    /// The same in one sentence, the first ones by name; nil: all are in the list.
+    /// Which plugins beside the operator's file its list does not name, so that they do nothing:
+    /// one sentence with the first three; nil: all are in the list.
     public var unlistedWords: String? {
-        let (names, shown) = (unlistedPlugins, 3)
+        let names = Self.library(for: configuration.file).unlisted(in: configuration)
+        let shown = 3
         guard !names.isEmpty else { return nil }
         let first = names.prefix(shown).map { "plugins/\($0)" }.joined(separator: ", ")
         let others = names.count - shown
@@ -263,8 +260,7 @@ public struct Deployment: Sendable {
 
     /// The same of the operator's file.
     public var fileWarnings: [String] {
-        let untimely = certificate?.untimely.map { "the certificate of tls \($0)" }
-        return configuration.warnings.map(\.description) + [untimely].compactMap { $0 }
+        configuration.warnings.map(\.description) + [certificate?.warning].compactMap { $0 }
     }
 
     /// A line for each name of pending timers that these files do not declare: a reload drops those

@@ -50,7 +50,7 @@ struct Start {
             if inForce == nil { inForce = try Self.kept(memory, file, place, found) }
             let configuration = inForce ?? Configuration()
             log = makeLog(configuration)
-            if let directory = opened.directory, directory.hadHollowDatabase {
+            if let directory = opened.directory, directory.hadEmptyDatabase {
                 log.warn(
                     "callagent.db had no byte, so the store begins empty",
                     ("state", directory.path), ("if_wrong", "stop, and restore a backup"))

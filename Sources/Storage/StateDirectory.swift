@@ -9,11 +9,12 @@ public final class StateDirectory: Sendable {
     /// The directory as it was given.
     public let path: String
     private let lock: Int32
-    /// The directory itself, locked too; below 0: its file system does not do that.
+    /// The directory itself, locked too where its file system can do that; below 0: it could not
+    /// be opened.
     private let folder: Int32
     /// Whether the database was there without a byte, as after a copy that failed. SQLite begins
     /// such a file as a new database.
-    public let hadHollowDatabase: Bool
+    public let hadEmptyDatabase: Bool
     /// The files that were opened in it.
     let opened = Mutex(OpenedFiles())
     /// Connections of this process to the database.
@@ -55,7 +56,7 @@ public final class StateDirectory: Sendable {
         self.lock = lock
         self.folder = folder
         var status = stat()
-        hadHollowDatabase = stat(Self.database(in: path), &status) == 0 && status.st_size == 0
+        hadEmptyDatabase = stat(Self.database(in: path), &status) == 0 && status.st_size == 0
     }
 
     /// Locks the directory: its file `lock` may be deleted under a process that runs, by somebody

@@ -59,8 +59,7 @@ enum AdminAnswer {
     private static func absence(of server: ServerAddress) -> String? {
         guard case .unix(let path) = server.endpoint, !Files.exists(path) else { return nil }
         guard !Files.isHidden(path) else {
-            return "nobody answers at \(server): Permission denied; run this as the user of the "
-                + "server, or as root"
+            return "nobody answers at \(server): \(Installation.notAllowed)"
         }
         // The tool finds the socket by the present file, the server made it by an earlier version
         // of the file.

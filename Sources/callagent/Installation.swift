@@ -61,14 +61,16 @@ enum Installation {
         return place == ":memory:" ? nil : place
     }
 
+    /// What another user than the server's is told, who may not look into its directory.
+    static let notAllowed = "Permission denied; run this as the user of the server, or as root"
+
     /// The files of decisions; nil: none are kept on disk.
     static func decisions(_ arguments: CommandArguments) throws(CommandError) -> DecisionFiles? {
         let place = AgentOptions.place(try configuration(arguments))
         guard place != ":memory:" else { return nil }
         let path = DecisionFiles.path(in: place)
         guard !Files.isHidden(path) else {
-            throw .failure(
-                "\(path): Permission denied; run this as the user of the server, or as root")
+            throw .failure("\(path): \(notAllowed)")
         }
         return DecisionFiles(directory: place)
     }

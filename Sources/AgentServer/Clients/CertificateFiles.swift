@@ -33,3 +33,8 @@ extension AgentOptions {
         }
     }
 }
+
+extension TLSContext {
+    /// Why clients refuse the certificate of the listeners at this moment; nil: its time is right.
+    public var warning: String? { untimely.map { "the certificate of tls \($0)" } }
+}

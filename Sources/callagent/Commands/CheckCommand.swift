@@ -1,7 +1,6 @@
 // The command `check`: mistakes found without a server.
 
 import AgentServer
-import EventLoop
 
 extension Command {
     static let check = Command(
@@ -21,9 +20,7 @@ extension Command {
                 file: file, seed: 0, environment: Doctor.environment(file: file))
             let options = try AgentOptions(deployment)
             try options.check()
-            if let untimely = try options.loadCertificate()?.untimely {
-                Screen.say("the certificate of tls \(untimely)")
-            }
+            if let warning = try options.loadCertificate()?.warning { Screen.say(warning) }
             if let words = deployment.unlistedWords { Screen.say("\(words), so not loaded") }
             for warning in deployment.fileWarnings { Screen.say(warning) }
             for warning in deployment.warnings { Screen.say(warning) }
