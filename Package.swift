@@ -49,7 +49,9 @@ func program(_ name: String, at path: String, _ dependencies: [Target.Dependency
 let package = Package(
     name: "callagent",
     products: [
-        .executable(name: "callagent", targets: ["callagent"]),
+        // A module of Swift that depends on the pages is compiled again when one changes; the product
+        // is only linked.
+        .executable(name: "callagent", targets: ["callagent", "CWebFiles"]),
         // With the modules whose types an app sees.
         .library(
             name: "CallClient",
@@ -68,13 +70,14 @@ let package = Package(
         shim("CUV", links: ["uv"]),
         shim("COpenSSL", links: ["ssl", "crypto"]),
         shim("CCurl", links: ["curl"]),
-        .target(name: "CConsole", exclude: ["console"]),
         // Loads its library when it is first needed.
         shim("CPostgres", links: []),
         .target(
             name: "CJemalloc",
             linkerSettings: [.linkedLibrary("jemalloc", .when(configuration: .release))]),
-        .target(name: "CWebFiles", exclude: ["phone"]),
+        .target(name: "CWebTables"),
+        .target(
+            name: "CWebFiles", dependencies: ["CWebTables"], exclude: ["console", "phone"]),
         // core
         module("CallModel", and: inlined),
         module("Collections", and: inlined),
@@ -138,7 +141,7 @@ let package = Package(
                 "CallModel", "CallCore", "JSON", "WebProtocols", "CallWire", "AgentCore",
                 "EventLoop", "StoreContract", "Storage", "ClusterCore", "ClusterStorage",
                 "Configuration", "Lua", "PolicyHost", "Decisions", "PolicyTesting", "Debugger",
-                "Outbound", "CConsole", "CWebFiles",
+                "Outbound", "CWebTables",
             ], and: confined),
         // tool
         module(
@@ -176,7 +179,8 @@ let package = Package(
             name: "TestSupport", dependencies: ["EventLoop", "COpenSSL"],
             path: "Tests/TestSupport", swiftSettings: strict),
         .target(
-            name: "AgentTestSupport", dependencies: ["AgentServer", "CallClient", "EventLoop"],
+            name: "AgentTestSupport",
+            dependencies: ["AgentServer", "CWebFiles", "CallClient", "EventLoop"],
             path: "Tests/AgentTestSupport", swiftSettings: strict),
         tests("EventLoopTests", ["EventLoop", "COpenSSL", "TestSupport"]),
         tests(
@@ -217,10 +221,9 @@ let package = Package(
         tests(
             "DebuggerTests",
             [
-                "Debugger", "AgentServer", "Configuration", "JSON", "Lua", "PolicyHost",
-                "WebProtocols",
-            ]
-        ),
+                "Debugger", "AgentServer", "CWebFiles", "Configuration", "JSON", "Lua",
+                "PolicyHost", "WebProtocols",
+            ]),
         tests(
             "PolicyTestingTests",
             [
@@ -252,7 +255,8 @@ let package = Package(
             "ConformanceTests",
             [
                 "AgentCore", "AgentServer", "CallClient", "CallClientCore", "CallCore", "CallModel",
-                "CallSimulator", "CallWire", "ClusterStorage", "Configuration", "EventLoop", "JSON",
+                "CallSimulator", "CallWire", "ClusterStorage", "Configuration", "CWebFiles",
+                "EventLoop", "JSON",
                 "Storage", "StoreContract", "TestSupport",
             ]),
         tests("TidyTests", []),
@@ -261,7 +265,7 @@ let package = Package(
             [
                 "CallModel", "CallCore", "CallWire", "JSON", "WebProtocols", "EventLoop",
                 "Configuration", "Lua", "PolicyHost", "PolicyTesting", "AgentServer", "AgentCore",
-                "CallSimulator",
+                "CallSimulator", "CWebFiles",
             ]),
         program("echo-server", at: "Tests/EchoServer", ["WebProtocols", "EventLoop"]),
     ],

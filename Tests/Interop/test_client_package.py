@@ -167,7 +167,7 @@ CHECKED = ("--allowJs", "--checkJs", "--noEmit", "--strict", "--noImplicitAny", 
 
 
 @needs("tsc")
-@pytest.mark.parametrize("folder", [CLIENT, CLIENT.parent / "CConsole" / "console"],
+@pytest.mark.parametrize("folder", [CLIENT, CLIENT.parent / "CWebFiles" / "console"],
                          ids=["client", "console"])
 def test_the_compiler_finds_nothing_in_the_sources(tmp_path, folder):
     """The worker, whose names are not a page's, is left out."""

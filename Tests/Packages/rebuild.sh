@@ -7,7 +7,7 @@
 set -eu
 
 cd "$(dirname "$0")/../.."
-file=Sources/CConsole/console/now.js
+file=Sources/CWebFiles/console/now.js
 most=5000 # milliseconds
 
 build() { swift build -c release --product callagent >/dev/null 2>&1; }

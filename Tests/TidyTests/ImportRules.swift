@@ -32,7 +32,7 @@ private let table: [String: Set<String>] = [
     "Outbound": ["JSON", "WebProtocols", "CCurl", "COpenSSL"],
     "AgentServer": [
         "AgentCore", "EventLoop", "Storage", "ClusterStorage", "Decisions", "PolicyTesting",
-        "Debugger", "Outbound", "CConsole", "CWebFiles",
+        "Debugger", "Outbound", "CWebTables",
     ],
     "CallSimulator": ["CallCore", "AgentCore", "CallWire", "JSON", "Decisions", "Storage"],
     "CallClientCore": ["CallWire", "WebProtocols"],
@@ -45,7 +45,7 @@ private let table: [String: Set<String>] = [
 
 private let shims: Set<String> = [
     "CLua", "CSQLite", "CUV", "COpenSSL", "CCurl", "CPostgres", "CJemalloc",
-    "CConsole", "CWebFiles",
+    "CWebFiles", "CWebTables",
 ]
 
 /// Folders of Sources that browsers read and no compiler does.

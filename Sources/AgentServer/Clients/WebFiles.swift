@@ -1,6 +1,6 @@
-// Files for browsers that are part of the program: the JavaScript client, and the phone.
+// Files for browsers that are part of the program: the JavaScript client, the phone, the console.
 
-import CWebFiles
+import CWebTables
 import CallWire
 import WebProtocols
 
@@ -32,7 +32,6 @@ struct WebFile: Sendable {
         response.headers.append("ETag", tag)
         // Asked for anew each time, and sent anew only where it has changed.
         response.headers.append("Cache-Control", "no-cache")
-        response.headers.append("X-Content-Type-Options", "nosniff")
         guard !isKnown else { return response }
         response.headers.append("Content-Type", type)
         response.body = bytes
@@ -52,17 +51,23 @@ struct WebFiles: Sendable {
 
     private init() {
         let sources = Self.files(web_client_files())
-        var client = Dictionary(uniqueKeysWithValues: sources)
-        var phone = Dictionary(uniqueKeysWithValues: Self.files(web_phone_files()))
+        var client = Dictionary(uniqueKeysWithValues: sources.map { ($0.path, $0.file) })
+        var phone = Dictionary(
+            uniqueKeysWithValues: Self.files(web_phone_files()).map { ($0.path, $0.file) })
         phone["/sw.js"] = client["sw.js"]
-        let package = sources.map { (name: "package/\($0.0)", bytes: $0.1.bytes) }
+        let package = sources.map { (name: "package/\($0.path)", bytes: $0.file.bytes) }
         client["callagent-\(Agent.version).tgz"] = WebFile(
             type: "application/gzip", bytes: PackageArchive.make(of: package))
         (self.client, self.phone) = (client, phone)
     }
 
-    private static func files(_ first: UnsafePointer<web_file>?) -> [(String, WebFile)] {
-        var files: [(String, WebFile)] = []
+    /// The files of the console, by whole path.
+    static var console: [(path: String, file: WebFile)] { files(web_console_files()) }
+
+    private static func files(
+        _ first: UnsafePointer<web_file>?
+    ) -> [(path: String, file: WebFile)] {
+        var files: [(path: String, file: WebFile)] = []
         var next = first
         while let entry = next?.pointee, let path = entry.path {
             let bytes = UnsafeBufferPointer(start: entry.bytes, count: entry.count)
@@ -104,6 +109,7 @@ struct WebFiles: Sendable {
     /// Pages of every origin may load the client: it holds no data.
     static let clientHeaders: HTTPHeaders = [
         "Access-Control-Allow-Origin": "*", "Cross-Origin-Resource-Policy": "cross-origin",
+        "X-Content-Type-Options": "nosniff",
     ]
 
     /// What the phone's page may do, and who may show it: nobody but itself.
@@ -115,7 +121,7 @@ struct WebFiles: Sendable {
         require-trusted-types-for 'script'; trusted-types callagent
         """,
         "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin",
-        "Cross-Origin-Resource-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin", "X-Content-Type-Options": "nosniff",
         "Permissions-Policy": "camera=(self), microphone=(self), display-capture=(self)",
     ]
 }

@@ -1,8 +1,6 @@
 // The files of the console, as they are in the executable.
 
-import CConsole
 import EventLoop
-import Outbound
 import WebProtocols
 
 /// Answers browsers with the console's files. They hold no data, so they need no token.
@@ -46,18 +44,8 @@ enum ConsolePages {
         guard [.get, .head].contains(request.method) else { return onlyReading() }
         let path = request.target.rawPath
         if SiteDesk.serves(path) { return HelpPage.withoutSite(at: path, among: helpPages) }
-        guard let file = files[path] else { return HTTPResponse(404, text: "not found\n") }
-        var response = HTTPResponse(
-            200,
-            headers: [
-                "Content-Type": file.type, "ETag": file.tag, "Cache-Control": "no-cache",
-            ])
-        if request.headers.hasAlready(tag: file.tag) {
-            response.status = 304
-        } else {
-            response.body = file.body
-        }
-        return response
+        return files[path]?.response(to: request, headers: [:])
+            ?? HTTPResponse(404, text: "not found\n")
     }
 
     /// What is said to other methods.
@@ -66,45 +54,23 @@ enum ConsolePages {
             405, headers: ["Allow": "GET, HEAD"], text: "only GET and HEAD are allowed\n")
     }
 
-    private struct File {
-        let type: String
-        let tag: String
-        let body: [UInt8]
-    }
-
     /// By path.
-    private static let files: [String: File] = {
-        let all = (0..<cconsole_count()).map { cconsole_at($0) }
+    private static let files: [String: WebFile] = {
         let help = helpPages
-        return Dictionary(
-            all.map { file in
-                let path = String(cString: file.path)
-                var type = String(cString: file.type)
-                var body = Array(UnsafeBufferPointer(start: file.bytes, count: file.count))
-                if path.hasPrefix(helpRoot) {
-                    let text = String(decoding: body, as: UTF8.self)
-                    body = Array(HelpPage.document(text, among: help).utf8)
-                    type = "text/html; charset=utf-8"
-                }
-                return (path, File(type: type, tag: tag(of: body), body: body))
-            }, uniquingKeysWith: { first, _ in first })
+        let pages = WebFiles.console.map { path, file in
+            guard path.hasPrefix(helpRoot) else { return (path, file) }
+            let page = HelpPage.document(String(decoding: file.bytes, as: UTF8.self), among: help)
+            return (path, WebFile(type: "text/html; charset=utf-8", bytes: Array(page.utf8)))
+        }
+        return Dictionary(uniqueKeysWithValues: pages)
     }()
 
     private static let helpRoot = "/help/"
 
     /// The pages of the help that are in the executable.
-    private static let helpPages: [(name: String, title: String)] = (0..<cconsole_count())
-        .map { cconsole_at($0) }.filter { String(cString: $0.path).hasPrefix(helpRoot) }
-        .map { file in
-            let bytes = UnsafeBufferPointer(start: file.bytes, count: file.count)
-            let title = HelpPage.title(of: String(decoding: bytes, as: UTF8.self))
-            return (String(String(cString: file.path).dropFirst(helpRoot.count)), title)
+    private static let helpPages: [(name: String, title: String)] =
+        WebFiles.console.filter { $0.path.hasPrefix(helpRoot) }.map { path, file in
+            let title = HelpPage.title(of: String(decoding: file.bytes, as: UTF8.self))
+            return (String(path.dropFirst(helpRoot.count)), title)
         }
-
-    private static func tag(of body: [UInt8]) -> String {
-        let hash = HashFunction.sha256.hash(body).prefix(12).map { byte in
-            String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
-        }
-        return "\"\(hash.joined())\""
-    }
 }

@@ -1,18 +1,4 @@
-// The files that browsers get, as part of the program.
+// What stands in the tables of `CWebTables`. It has no names of its own.
 #pragma once
 
-#include <stddef.h>
-
-/// A file: where it is served, its media type, its bytes.
-struct web_file {
-    const char *path;
-    const char *type;
-    const unsigned char *bytes;
-    size_t count;
-};
-
-/// The JavaScript client, below `/v1/client/`. Ends with an entry without a path.
-const struct web_file *web_client_files(void);
-
-/// The phone in a browser, by whole paths. Ends with an entry without a path.
-const struct web_file *web_phone_files(void);
+#include <CWebTables.h>

@@ -1,0 +1,2 @@
+// A target needs a source; all that this one has is its header.
+#include "CWebTables.h"
