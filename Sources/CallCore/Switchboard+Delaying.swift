@@ -77,13 +77,9 @@ extension Switchboard {
     /// When the first hold or delay ends.
     var nextRelease: Moment? {
         mutating get {
-            while let first = holding.first, !isHeld(first.call, at: first.place) {
-                _ = holding.removeFirst()
-            }
-            guard let waiting = delayed.nextDue.map({ Moment($0) }) else {
-                return holding.first?.until
-            }
-            return min(waiting, holding.first?.until ?? waiting)
+            let ends = firstHold?.until
+            guard let waiting = delayed.nextDue.map({ Moment($0) }) else { return ends }
+            return min(waiting, ends ?? waiting)
         }
     }
 }

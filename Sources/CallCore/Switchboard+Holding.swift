@@ -254,14 +254,19 @@ extension Switchboard {
 
     /// Ends the holds that have lasted long enough.
     mutating func releaseOverdue() {
-        while let first = holding.first {
-            guard isHeld(first.call, at: first.place) else {
-                _ = holding.removeFirst()
-                continue
-            }
-            guard first.until <= now else { break }
+        while let first = firstHold, first.until <= now {
             _ = holding.removeFirst()
             release(first.place)
+        }
+    }
+
+    /// The hold that ends next; entries before it, whose holds have ended, are dropped.
+    var firstHold: HeldPlace? {
+        mutating get {
+            while let first = holding.first, !isHeld(first.call, at: first.place) {
+                _ = holding.removeFirst()
+            }
+            return holding.first
         }
     }
 

@@ -126,12 +126,8 @@ extension Switchboard {
             commit.add(consume newcomer)
         }
         // A transferor and the target of the transfer count as one (K103).
-        var invitees = 0
-        for index in commit.call.participants.indices
-        where commit.call.participants[index].countsAsInvitee
-            && commit.call.transfer(to: commit.call.participants[index].user) == nil
-        {
-            invitees += 1
+        let invitees = commit.call.participants.count {
+            $0.countsAsInvitee && commit.call.transfer(to: $0.user) == nil
         }
         if invitees > 1 { commit.call.isGroup = true }
         return place
@@ -165,7 +161,10 @@ extension Switchboard {
     ) -> InviteeError.Code? {
         if user == inviter { return .itself }
         if chosen.contains(user) { return .duplicate }
-        if call?.participant(user)?.state.isLive == true { return .alreadyInCall }
+        if let call {
+            if call.participant(user)?.state.isLive == true { return .alreadyInCall }
+            if !call.hasRoom(for: user, behind: chosen.count) { return .tooMany }
+        }
         if let group = user.group {
             guard settings.groups[group] != nil else { return .unknownUser }
             // Policies may choose among the members of a group that is too large.

@@ -84,6 +84,9 @@ extension Switchboard {
             guard calls[slot].placeCount < limit else {
                 throw Refusal(.tooMany, "the call has \(limit) participants")
             }
+            guard calls[slot].hasRoom(for: asker.user) else {
+                throw Refusal(.tooMany, "the call had \(Settings.participantsMax) participants")
+            }
         }
         return (slot, index)
     }

@@ -63,7 +63,7 @@ extension Switchboard {
     mutating func newQuestion(_ subject: Question.Subject, by cause: Cause) -> Question {
         Question(
             id: newQuestionID(), decideBy: now + settings.decideWithin, subject: subject,
-            facts: facts(for: subject), cause: cause)
+            facts: facts(of: subject.call, and: subject.asker), cause: cause)
     }
 
     /// Asks the policies and counts the question; returns its place in `questionCounts`.
@@ -101,10 +101,7 @@ extension Switchboard {
         decideBy(call.participants[index].deadlineAt, in: call) + settings.decideGrace
     }
 
-    /// What is known of the users whom a question concerns: the policies see nothing else.
-    func facts(for it: Question.Subject) -> [UserFacts] { facts(of: it.call, and: it.asker) }
-
-    /// What is known of a call's participants, and of one user more.
+    /// What is known of a call's participants, and of one user more: the policies see nothing else.
     public func facts(of call: Call, and other: UserID? = nil) -> [UserFacts] {
         let slot = calls.find(call.id)
         var known: [UserFacts] = []
@@ -353,7 +350,8 @@ extension Switchboard {
         let isKnown = settings.users?.contains(target) ?? true
         // A user whose part is over may be invited again, but not one who forwarded: a loop.
         let member = call.participant(target)
-        let isFree = member.map { !$0.state.isLive && $0.reason != .forwarded } ?? true
+        let isFree =
+            member.map { !$0.state.isLive && $0.reason != .forwarded } ?? call.hasRoom(for: target)
         return isKnown && isFree && target.group == nil
             && Int(call.participants[index].hops) < Settings.forwardHopsMax
     }

@@ -64,19 +64,15 @@ extension Switchboard {
                 .wrongState, on ? "the call is held" : "the call is not held",
                 detail: .code(on ? "already_held" : "not_held"))
         }
-        let others = on ? [] : activeCalls(of: asker.user, but: place.slot)
+        let joined = on ? [] : joinedCalls(of: asker.user, but: place.slot)
+        let others = joined.filter { !self[$0].held }
         if !others.isEmpty, !force {
             throw Refusal(.wrongState, "another call is not held", detail: .code("other_active"))
         }
         var commit = change(place.slot, by: asker, .done)
         commit.hold(place.index, on)
         finish(&commit)
-        for slot in others { endCall(slot, by: asker) }
-    }
-
-    /// The user's other calls of modes with hold that are not on hold, ringing ones too.
-    private func activeCalls(of user: UserID, but held: CallSlot) -> [CallSlot] {
-        joinedCalls(of: user, but: held).filter { !self[$0].held }.map(\.slot)
+        for other in others { endCall(other.slot, by: asker) }
     }
 
     /// The user's places in other calls of modes with hold that it has joined.

@@ -165,6 +165,12 @@ extension Call {
         count(\.isLive) - transfers.count(where: \.isPending)
     }
 
+    /// Whether `user` may become a participant, with `others` who come before: whoever was in the
+    /// call before takes no new place.
+    package func hasRoom(for user: UserID, behind others: Int = 0) -> Bool {
+        participants.count + others < Settings.participantsMax || index(of: user) != nil
+    }
+
     /// How many are rung for to join those who are there: whoever shall take the place of one of
     /// them comes in its stead, and nobody more (K103).
     package var expectedCount: Int {

@@ -109,6 +109,9 @@ public struct Settings: Sendable, Equatable {
     public static let groupsMax = 1_000
     /// People of one group.
     public static let groupMembersMax = 10_000
+    /// Participants of one call over its life, those who have left among them: the call is written
+    /// and told as a whole, and one entry of its journal can name all of them.
+    public static let participantsMax = 900
     /// Times one invitation may be forwarded.
     public static let forwardHopsMax = 5
     /// Questions of one cause that may wait for the policies (G76).

@@ -136,6 +136,32 @@ extension Journal {
         #expect(entries(journal, id(0)).first?["kind"] == "change")
     }
 
+    /// A call of an earlier version may have had any number of participants. Each change of an
+    /// ended call tells of all of them anew.
+    @Test(arguments: [900, 901, 1_100, 3_000])
+    func anEntryTellsOfAsManyParticipantsAsItHasRoomFor(_ count: Int) throws {
+        let journal = Journal()
+        var ended = call(0, revision: 2, ended: true)
+        ended.participants = (0..<count).map { number in
+            let name = String("\(number)".reversed()) + String(repeating: "~", count: 64)
+            return Participant(
+                user: UserID(String(name.prefix(64))), role: .invitee, state: .cancelled, at: start)
+        }
+        for number in 0..<100 {
+            journal.asks(
+                .call(id(0), .leave()), by: (UserID("u\(number)"), DeviceID("d")), nil,
+                in: id(0), at: start)
+        }
+        journal.changed(ended, by: ("ann", "phone"), at: start)
+        ended.revision = 3
+        journal.changed(ended, by: ("bob", "phone"), at: start)
+        let changes = entries(journal, id(0)).filter { $0["kind"] == "change" }
+        let last = try #require(changes.last)
+        #expect(last["actor"] == "bob" && last["revision"] == 3)
+        #expect(last["changes"]?.array?.count == min(count, 900))
+        #expect(last["changes"]?.array?.last?["state"] == "cancelled")
+    }
+
     @Test func endedCallsGoWhenThereAreTooManyOrTheyAreTooLarge() {
         let journal = Journal()
         journal.limits.calls = 3

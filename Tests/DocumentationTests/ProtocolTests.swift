@@ -368,6 +368,10 @@ import WebProtocols
                 "`limits.participants`", "`too_many`",
             ],
             [
+                "participants over the life of a call, those who left among them",
+                grouped(Settings.participantsMax), "", "`too_many`",
+            ],
+            [
                 "signals held for a pending user",
                 "\(grouped(settings.heldSignalsMax)), \(bytes(settings.heldSignalBytesMax))", "",
                 "`rate_limited`",

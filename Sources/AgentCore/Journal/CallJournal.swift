@@ -111,8 +111,10 @@ final class CallJournal {
         return last
     }
 
+    /// The size of the entry at `place`; never more than there is, whatever its length says.
     private static func size(at place: Int, in bytes: [UInt8]) -> Int {
-        2 + Int(bytes[place]) + Int(bytes[place + 1]) << 8
+        let rest = bytes.count - place
+        return rest < 2 ? rest : min(rest, 2 + Int(bytes[place]) + Int(bytes[place + 1]) << 8)
     }
 
     /// Names `gone` no more.

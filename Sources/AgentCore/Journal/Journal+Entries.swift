@@ -49,15 +49,18 @@ extension Journal {
         if !call.isLive { ends(journal) }
     }
 
-    /// The participants whose state is another one than at the last change.
+    /// The participants whose state is another one than at the last change. A call of an earlier
+    /// version may have more than one entry has room for: those beyond are left out.
     private func putChanges(of call: borrowing Call, _ journal: CallJournal) {
         // With its end the states are forgotten.
         let isKept = call.isLive || journal.hasEnded
         call.participants.withUnsafeBufferPointer { people in
             var count: UInt64 = 0
             for place in people.indices where isNews(place, people, journal) { count += 1 }
+            count = min(count, UInt64(Settings.participantsMax))
             journal.pen.put(number: count)
-            for place in people.indices where isNews(place, people, journal) {
+            for place in people.indices where count > 0 && isNews(place, people, journal) {
+                count -= 1
                 journal.pen.put(people[place].user.text)
                 journal.pen.put(people[place].state.place)
                 journal.pen.put(Self.place(of: people[place].reason))

@@ -43,6 +43,7 @@ struct JournalPen: ~Copyable {
 
     /// Ends the entry: its fields are there, so its length is known.
     mutating func end(after time: UInt64) {
+        // Two bytes are enough for `Settings.participantsMax` names, and for every other entry.
         let size = UInt64(UInt16(truncatingIfNeeded: buffer.bytes.count - start - 2))
         // Five bytes are enough for a call of 397 days; then the time stands still.
         let time = min(time, 1 << 35 - 1)
