@@ -32,16 +32,14 @@ public struct HTTPRequestParser: Sendable {
 
     private let limits: HTTPLimits
     private var phase = Phase.startLine(mayBeEmpty: true)
-    private var lines = MessageLines()
-    private var block = HeaderBlock()
-    private var body = BodyReader(.length(0))
+    private var parts = MessageParts()
 
     /// A parser at the start of a connection.
     public init(limits: HTTPLimits = HTTPLimits()) { self.limits = limits }
 
     /// Whether nothing of a next request has arrived.
     public var isIdle: Bool {
-        if case .startLine = phase { !lines.isPartial } else { false }
+        if case .startLine = phase { !parts.lines.isPartial } else { false }
     }
 
     /// The next event in `input`, or nil when all of it is used up.
@@ -55,10 +53,10 @@ public struct HTTPRequestParser: Sendable {
                 case .startLine(let mayBeEmpty):
                     guard try readStartLine(mayBeEmpty: mayBeEmpty, &input) else { return nil }
                 case .headers(let start):
-                    guard try block.read(&input, &lines, limits) else { return nil }
+                    guard try parts.readHeaders(&input, limits) else { return nil }
                     if try begin(start) { return .continueWanted }
                 case .body(let request):
-                    guard try body.read(&input, &lines, limits) else { return nil }
+                    guard try parts.readBody(&input, limits) else { return nil }
                     return .request(finish(request))
                 }
             }
@@ -70,14 +68,12 @@ public struct HTTPRequestParser: Sendable {
 
     private mutating func reset(to phase: Phase) {
         self.phase = phase
-        lines = MessageLines()
-        block = HeaderBlock()
-        body = BodyReader(.length(0))
+        parts = MessageParts()
     }
 
     private mutating func finish(_ request: HTTPRequest) -> HTTPRequest {
         var request = request
-        request.body = body.bytes
+        request.body = parts.body.bytes
         reset(to: .startLine(mayBeEmpty: true))
         return request
     }
@@ -86,7 +82,7 @@ public struct HTTPRequestParser: Sendable {
         mayBeEmpty: Bool, _ input: inout UnsafeRawBufferPointer
     ) throws(HTTPError) -> Bool {
         let overflow = HTTPError.requestLineTooLong(limit: limits.startLine)
-        let next = try lines.next(&input, limit: limits.startLine, overflow: overflow) {
+        let next = try parts.readStartLine(&input, limit: limits.startLine, overflow: overflow) {
             (line) throws(HTTPError) -> Phase in
             // One empty line before a request is left over from an old client's last body
             // (RFC 9112 section 2.2).
@@ -114,13 +110,13 @@ public struct HTTPRequestParser: Sendable {
     /// Checks what the headers say about the request as a whole; true when the client waits to be
     /// asked for the body.
     private mutating func begin(_ start: Start) throws(HTTPError) -> Bool {
-        let headers = block.headers
+        let headers = parts.headers
         try Self.checkHost(headers, start.minorVersion)
         let framing = try BodyFraming(
             headers, minorVersion: start.minorVersion, limit: limits.body)
         var request = HTTPRequest(start.method, start.target, headers: headers)
         request.minorVersion = start.minorVersion
-        body = BodyReader(framing ?? .length(0))
+        parts.beginBody(framing ?? .length(0))
         phase = .body(request)
         guard start.minorVersion >= 1, let expectation = headers["Expect"] else { return false }
         guard HTTPCharacters.equal(expectation, "100-continue") else { throw .unknownExpectation }

@@ -21,9 +21,7 @@ public struct HTTPResponseParser: Sendable {
 
     private let limits: HTTPLimits
     private var phase = Phase.startLine
-    private var lines = MessageLines()
-    private var block = HeaderBlock()
-    private var body = BodyReader(.length(0))
+    private var parts = MessageParts()
     /// The methods of the requests whose responses are to come, in order.
     private var methods: [HTTPMethod] = []
 
@@ -46,10 +44,10 @@ public struct HTTPResponseParser: Sendable {
                     guard let start = try readStartLine(&input) else { return nil }
                     phase = .headers(start)
                 case .headers(let start):
-                    guard try block.read(&input, &lines, limits) else { return nil }
+                    guard try parts.readHeaders(&input, limits) else { return nil }
                     try begin(start)
                 case .body(let response):
-                    guard try body.read(&input, &lines, limits) else { return nil }
+                    guard try parts.readBody(&input, limits) else { return nil }
                     return finish(response)
                 }
             }
@@ -61,14 +59,12 @@ public struct HTTPResponseParser: Sendable {
 
     private mutating func reset(to phase: Phase) {
         self.phase = phase
-        lines = MessageLines()
-        block = HeaderBlock()
-        body = BodyReader(.length(0))
+        parts = MessageParts()
     }
 
     private mutating func finish(_ response: HTTPResponse) -> HTTPResponse {
         var response = response
-        response.body = body.bytes
+        response.body = parts.body.bytes
         reset(to: .startLine)
         return response
     }
@@ -80,8 +76,8 @@ public struct HTTPResponseParser: Sendable {
     public mutating func finish() throws(HTTPError) -> HTTPResponse? {
         switch phase {
         case .failed(let error): throw error
-        case .startLine where !lines.isPartial: return nil
-        case .body(let response) where body.endsWithConnection: return finish(response)
+        case .startLine where !parts.lines.isPartial: return nil
+        case .body(let response) where parts.body.endsWithConnection: return finish(response)
         case .startLine, .headers, .body: throw .truncated
         }
     }
@@ -89,7 +85,7 @@ public struct HTTPResponseParser: Sendable {
     private mutating func readStartLine(
         _ input: inout UnsafeRawBufferPointer
     ) throws(HTTPError) -> Start? {
-        try lines.next(&input, limit: limits.startLine, overflow: .badStatusLine) {
+        try parts.readStartLine(&input, limit: limits.startLine, overflow: .badStatusLine) {
             (line) throws(HTTPError) in try Self.start(line)
         }
     }
@@ -107,7 +103,7 @@ public struct HTTPResponseParser: Sendable {
     }
 
     private mutating func begin(_ start: Start) throws(HTTPError) {
-        let (status, minorVersion, headers) = (start.status, start.minorVersion, block.headers)
+        let (status, minorVersion, headers) = (start.status, start.minorVersion, parts.headers)
         if status.rawValue < 200, status != 101 { return reset(to: .startLine) }
         let method = methods.isEmpty ? .get : methods.removeFirst()
         let isBare = status.forbidsBody || method == .head
@@ -120,7 +116,7 @@ public struct HTTPResponseParser: Sendable {
         response.keepsAlive =
             framing != .untilClose && !headers.list("Connection", contains: "close")
             && (minorVersion >= 1 || headers.list("Connection", contains: "keep-alive"))
-        body = BodyReader(framing)
+        parts.beginBody(framing)
         phase = .body(response)
     }
 }

@@ -98,3 +98,38 @@ struct HeaderBlock {
         return false
     }
 }
+
+/// What one message is read with, whether a request or a response: a line, headers, a body.
+struct MessageParts {
+    private(set) var lines = MessageLines()
+    private var block = HeaderBlock()
+    private(set) var body = BodyReader(.length(0))
+
+    /// The header fields that were read.
+    var headers: HTTPHeaders { block.headers }
+
+    /// Reads the first line with `parse`; nil when it is not whole yet.
+    mutating func readStartLine<T>(
+        _ input: inout UnsafeRawBufferPointer, limit: Int, overflow: HTTPError,
+        _ parse: (UnsafeRawBufferPointer) throws(HTTPError) -> T
+    ) throws(HTTPError) -> T? {
+        try lines.next(&input, limit: limit, overflow: overflow, parse)
+    }
+
+    /// Reads header lines; true after the empty one.
+    mutating func readHeaders(
+        _ input: inout UnsafeRawBufferPointer, _ limits: HTTPLimits
+    ) throws(HTTPError) -> Bool {
+        try block.read(&input, &lines, limits)
+    }
+
+    /// A body comes that ends as `framing` says.
+    mutating func beginBody(_ framing: BodyFraming) { body = BodyReader(framing) }
+
+    /// Reads the body; true when it is whole.
+    mutating func readBody(
+        _ input: inout UnsafeRawBufferPointer, _ limits: HTTPLimits
+    ) throws(HTTPError) -> Bool {
+        try body.read(&input, &lines, limits)
+    }
+}
