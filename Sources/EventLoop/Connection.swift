@@ -229,10 +229,15 @@ public final class Connection: LoopHandle {
     public func abort() {
         loop.assertOwner()
         guard phase != .closed else { return }
+        Self.resetAtClose(socket)
+        finish()
+    }
+
+    /// Has the kernel drop what waits, and tell a TCP peer of a reset, when `socket` is closed.
+    static func resetAtClose(_ socket: Int32) {
         var linger = Glibc.linger(l_onoff: 1, l_linger: 0)
         let size = socklen_t(MemoryLayout<Glibc.linger>.size)
         setsockopt(socket, SOL_SOCKET, SO_LINGER, &linger, size)
-        finish()
     }
 
     override func loopWillClose() { finish() }

@@ -153,7 +153,9 @@ public final class Listener: LoopHandle {
         }
         let peer = PeerAddress(address)
         guard admits(peer) else {
-            Self.reset(code)
+            // Whoever is not wanted learns it at once, and nothing of them stays here.
+            Connection.resetAtClose(code)
+            Glibc.close(code)
             return true
         }
         do throws(EventLoopError) {
@@ -192,14 +194,6 @@ public final class Listener: LoopHandle {
         case .failure(let error): if isListening { failed(error) }
         }
         turnedBack(connection)
-    }
-
-    /// Whoever is not wanted learns it at once, and nothing of them stays here.
-    private static func reset(_ socket: Int32) {
-        var linger = Glibc.linger(l_onoff: 1, l_linger: 0)
-        let size = socklen_t(MemoryLayout<Glibc.linger>.size)
-        setsockopt(socket, SOL_SOCKET, SO_LINGER, &linger, size)
-        Glibc.close(socket)
     }
 
     private var isListening: Bool { handle(uv_poll_t.self) != nil }

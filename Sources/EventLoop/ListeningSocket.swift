@@ -133,10 +133,6 @@ extension NetworkAddress {
         guard probe >= 0 else { return nil }
         defer { Glibc.close(probe) }
         guard address.withPointer({ connect(probe, $0, $1) }) == 0 else { return nil }
-        // Process, user and group, of 32 bits each.
-        var credentials: (Int32, UInt32, UInt32) = (0, .max, .max)
-        var length = socklen_t(MemoryLayout<(Int32, UInt32, UInt32)>.size)
-        let code = getsockopt(probe, SOL_SOCKET, SO_PEERCRED, &credentials, &length)
-        return code == 0 && credentials.0 > 0 ? credentials.0 : nil
+        return PeerCredentials(of: probe).flatMap { $0.process > 0 ? $0.process : nil }
     }
 }

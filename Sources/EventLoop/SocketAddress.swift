@@ -63,7 +63,7 @@ struct SocketAddress {
     /// The address that the socket is bound to.
     static func local(of socket: Int32) -> PeerAddress? { ask(socket, getsockname) }
 
-    /// The address that the socket is connected to; `unix` if that is not known.
+    /// The address that the socket is connected to; `local` if that is not known.
     static func remote(of socket: Int32) -> PeerAddress { ask(socket, getpeername) ?? .local }
 
     private static func ask(
