@@ -18,7 +18,6 @@ final class ToolsListener {
     private var listener: Listener
     private var link: SocketLink?
     private var timer: Timer?
-    private var toldWhy: String?
 
     /// Listens at once.
     ///
@@ -56,19 +55,14 @@ final class ToolsListener {
 
     private func look() {
         timer?.arm(after: Self.every)
-        guard !listener.isInPlace else { return toldWhy = nil }
+        guard !listener.isInPlace else { return }
         do throws(EventLoopError) {
             let fresh = try Self.listen(endpoint, loop, trouble, accepted)
             listener.close()
             listener = fresh
             log.warn("the socket of the tools was gone, it is made anew", ("admin", "\(endpoint)"))
         } catch {
-            // What lasts is said once.
-            guard toldWhy != error.description else { return }
-            toldWhy = error.description
-            log.warn(
-                "tools do not reach this server, it tries again", ("admin", "\(endpoint)"),
-                ("error", error.description))
+            trouble.tell("tools do not reach this server, it tries again", error)
         }
     }
 }
