@@ -39,10 +39,7 @@ public struct LoadedFiles: Sendable, Equatable {
     }
 
     private mutating func add(_ path: String, _ text: [UInt8]?) {
-        let digest = HashFunction.sha256.hash(text ?? [])
-        digests[path] = digest.prefix(8).map { byte in
-            String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
-        }.joined()
+        digests[path] = HashFunction.sha256.hash(text ?? []).prefix(8).hexDigits
     }
 
     /// The names of files that only one of the two has, or that differ.

@@ -345,7 +345,7 @@ import Testing
         ("push.payload = { f = print }", "bad result: payload.f: a function is not data"),
         ("push.tpoic = 'x'", "unknown field 'push.tpoic' (did you mean 'topic'?)"),
         ("push.provider = 'fcm'", "push.provider cannot be changed"),
-        ("push.expires_in = -1", "push.expires_in is a number of whole seconds"),
+        ("push.expires_in = -1", "push.expires_in is whole seconds, 0 to 2419200 (28 days)"),
         ("push.kind = 'alert'", "push.kind cannot become 'alert': the token is for 'voip'"),
         ("push.kind = 'alter'", "push.kind is 'voip' or 'alert', not 'alter' (did you mean"),
         ("push.topic = 'com example.voip'", "push.topic is printable ASCII without space"),

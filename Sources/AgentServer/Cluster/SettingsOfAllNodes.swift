@@ -1,4 +1,4 @@
-// What should be the same at all nodes of a cluster, as digests that tell nothing of the values.
+// What should be the same at all nodes of a cluster, as hashes by which nodes compare it.
 
 import Configuration
 
@@ -8,8 +8,9 @@ extension Configuration {
         "listen", "state_dir", "metrics", "console", "tls", "cluster", "log", "decision_log",
     ]
 
-    /// A digest of each setting of the server's part, by its name. Secrets are not in it, only
-    /// where they come from.
+    /// A hash (FNV-1a) of each setting of the server's part, by its name: it shows that two nodes
+    /// differ, and hides nothing from whoever guesses. Secrets are not in it, only where they come
+    /// from.
     var settingsOfAllNodes: [String: String] {
         var found: [String: String] = [:]
         for (name, value) in server.values.shown where !Self.ownNames.contains(name) {

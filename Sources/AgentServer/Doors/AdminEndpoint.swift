@@ -33,8 +33,6 @@ extension NetworkAddress {
         let real = realpath(file ?? ".", nil)
         defer { free(real) }
         let text = (real.map { String(cString: $0) } ?? file ?? "") + " \(listen)"
-        return HashFunction.sha256.hash(Array(text.utf8)).prefix(6).map { byte in
-            String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
-        }.joined()
+        return HashFunction.sha256.hash(Array(text.utf8)).prefix(6).hexDigits
     }
 }

@@ -4,8 +4,7 @@ import Configuration
 import EventLoop
 
 /// The thread `files`: it writes decisions, the audit and journals, within a bound of memory. Any
-/// thread may use it, and
-/// none waits for the disk.
+/// thread may use it, and none waits for the disk.
 final class FilesThread: Sendable {
     private enum Order: Sendable {
         case write([DecisionEntry], bytes: Int)

@@ -79,10 +79,8 @@ enum AuditBody {
         JSONObject(
             files.members.map { file in
                 let bytes = file.value.string.map { Array($0.utf8) } ?? file.value.bytes
-                let hash = HashFunction.sha256.hash(bytes).prefix(8).map { byte in
-                    String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
-                }
-                return .init(key: file.key, value: .string("sha256 \(hash.joined())"))
+                let hash = HashFunction.sha256.hash(bytes).prefix(8).hexDigits
+                return .init(key: file.key, value: .string("sha256 \(hash)"))
             })
     }
 }

@@ -158,8 +158,7 @@ final class FieldRules: Sendable {
 
     /// The place in a list that an earlier page ended at.
     func cursor(from form: inout FormReader) throws(Refusal) -> CallID {
-        let text = try form.text("cursor")
-        if text.raw.count == 32, !text.hasEscapes, let id = CallID(hex: text.raw) { return id }
+        if let id = CallID(hex: try form.text("cursor")) { return id }
         throw .badField("cursor", "must be the cursor of an earlier page")
     }
 

@@ -112,8 +112,7 @@ struct FormReader {
 
     /// A call id.
     mutating func callID(_ path: @autoclosure () -> String) throws(Refusal) -> CallID {
-        let text = try text(path())
-        if text.raw.count == 32, !text.hasEscapes, let id = CallID(hex: text.raw) { return id }
+        if let id = CallID(hex: try text(path())) { return id }
         throw .badField(path(), "must be 32 lower-case hex digits")
     }
 
@@ -135,8 +134,10 @@ extension JSONText {
 }
 
 extension CallID {
-    /// The id written as the 32 hex digits of `text`, read without making a `String` of them.
-    init?(hex text: UnsafeRawBufferPointer) {
+    /// The id written as 32 lower-case hex digits, read without making a `String` of them.
+    init?(hex text: JSONText) {
+        guard text.raw.count == 32, !text.hasEscapes else { return nil }
+        let text = text.raw
         var halves: (UInt64, UInt64) = (0, 0)
         for index in 0..<16 {
             guard let first = Self.digit(text[index]), let second = Self.digit(text[index + 16])

@@ -54,6 +54,13 @@ extension HashFunction {
     }
 }
 
+extension Sequence<UInt8> {
+    /// Two lower-case hex digits for each byte.
+    public var hexDigits: String {
+        map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+}
+
 /// Comparison of secrets.
 public enum ConstantTime {
     /// Whether both are the same bytes. The time depends on the lengths only.

@@ -81,6 +81,9 @@ extension PushDraft {
         "kind", "topic", "title", "body", "payload", "payload_raw", "expires_in", "collapse_id",
     ]
 
+    /// In seconds; no provider keeps a push for longer.
+    private static let lifetimes: ClosedRange<Int64> = 0...28 * 86_400
+
     /// The draft with the fields of a table that a handler returned.
     func changed(to value: LuaValue) throws(BadReturn) -> PushDraft {
         guard let pairs = value.table else {
@@ -119,8 +122,8 @@ extension PushDraft {
         case "payload_raw": payloadRaw = try Self.text(value, name)
         case "collapse_id": collapseID = try Self.text(value, name)
         case "expires_in":
-            guard let seconds = value.integer, (0...86_400 * 28).contains(seconds) else {
-                throw BadReturn("push.expires_in is a number of whole seconds")
+            guard let seconds = value.integer, Self.lifetimes.contains(seconds) else {
+                throw BadReturn("push.expires_in is whole seconds, 0 to 2419200 (28 days)")
             }
             expiresIn = seconds
         case "payload":
