@@ -1,14 +1,22 @@
--- Rings the members of a group one after the other; whoever is busy is left out.
+-- hunt: ring the members of a group one after the other.
+--
+-- Whoever is busy is left out. With `least_recent` the member rings first whose last call was taken
+-- longest ago.
+--
+-- Options
+--   group   the group to ring                                      must be set
+--   each    how long each member may ring                          15s
+--   start   who rings first: first, least_recent                   first
 --
 --   answer_for = { "sales" }
 --   groups     = { staff = { "ann", "bob" } }
 --   options["hunt"] = { group = "staff", each = "15s", start = "least_recent" }
 
-plugin { name = "hunt", version = "1.0.0" }
+plugin { version = "1.0.0" }
 
 local cfg = config {
   group = option.text(nil, { required = true, help = "the group to ring" }),
-  each  = option.duration("15s", { min = "1s", max = "10m", help = "how long each may ring" }),
+  each = option.duration("15s", { min = "1s", max = "10m", help = "how long each may ring" }),
   start = option.choice("first", { "first", "least_recent" }, { help = "who rings first" }),
 }
 
@@ -30,7 +38,8 @@ end
 on.invite(function()
   local members = users.group(cfg.group)
   if not members then
-    return log.warn("there is no such group", { group = cfg.group })
+    log.warn("there is no such group", { group = cfg.group })
+    return
   end
   if cfg.start == "least_recent" then members = by_rest(members) end
   return forward(members, { each = cfg.each })

@@ -3,6 +3,7 @@
 -- The account takes the call, tells its caller {"position": 1, "waiting_ms": 20000} now and then,
 -- and hands it to the first member who is online and free; who does not answer is passed. Busy are
 -- more than `max` calls for one account, more than `per_caller` of one caller, and other `modes`.
+--
 --   options["queue"] = { group = "staff", say_every = "5s", max = 50 }
 
 plugin { version = "1.2.0", state_version = 2 }

@@ -1,10 +1,13 @@
--- Rings a whole group at once; the first one who accepts has the call.
+-- ring-all: ring a whole group at once; the first one who accepts has the call.
+--
+-- Options
+--   group   the group to ring                                      must be set
 --
 --   answer_for = { "sales" }
 --   groups     = { staff = { "ann", "bob" } }
 --   options["ring-all"] = { group = "staff" }
 
-plugin { name = "ring-all", version = "1.0.0" }
+plugin { version = "1.0.0" }
 
 local cfg = config {
   group = option.text(nil, { required = true, help = "the group to ring" }),
@@ -12,10 +15,11 @@ local cfg = config {
 
 on.invite(function()
   local members = users.group(cfg.group)
-  if members then
-    return forward(members, { first = true })
+  if not members then
+    log.warn("there is no such group", { group = cfg.group })
+    return
   end
-  log.warn("there is no such group", { group = cfg.group })
+  return forward(members, { first = true })
 end)
 
 test("everybody rings", function(t)
