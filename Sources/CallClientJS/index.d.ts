@@ -254,7 +254,7 @@ export class Call implements AsyncIterable<CallEvent> {
   readonly values: { readonly [name: string]: string };
   /** Parsed where it is JSON, else text or null. */
   readonly extendedData: any;
-  /** Who asked this user to take his place, and with what words: the invitation has it. */
+  /** Who asked this user to take over, and with what words: the invitation has it. */
   readonly transferredBy?: { readonly by: string; readonly extendedData: any };
   readonly createdAt: number;
   readonly answeredAt: number | null;

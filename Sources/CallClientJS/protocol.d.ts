@@ -784,7 +784,7 @@ export interface Events {
       | (string & {});
     device: UserName | null;
   };
-  /** To who gave his place up: he has left the call. */
+  /** To who transferred the call, and has left it. */
   "call.transferred": {
     call_id: CallID;
     revision: number;

@@ -158,10 +158,11 @@ extension OperationDescriptor {
             ([.to], [.extendedData, .push]), reply: [.call],
             phrases: ["transfers {call_id} to {to} {push} {extended_data}"],
             needs: .transfer,
-            rule: "Joined participants. `to` is invited in one's name, and the two count as one "
-                + "until he answers; when he accepts, one has left. `self_call`, `not_found`, "
-                + "`already_joined`, `refused` say why nobody can; `wrong_state`: one's last "
-                + "transfer has no answer yet; `too_many`: the call had all its transfers.",
+            rule: "Joined participants. `to` is invited in the name of who asks, and the two "
+                + "count as one until `to` answers; with its accept, who asked has left. "
+                + "`self_call`, `not_found`, `already_joined`, `refused` say why nobody can; "
+                + "`wrong_state`: the transfer before has no answer yet; `too_many`: the call had "
+                + "all its transfers.",
             make: { .transfer(to: $0.user, push: $0.push) },
             give: { action, values in
                 guard case .transfer(let to, let push) = action else { return }
@@ -173,8 +174,8 @@ extension OperationDescriptor {
             reply: [.call, .errors], phrases: ["removes {users} from {call_id}"],
             needs: .remove,
             rule: "The caller, who has joined. Who has joined leaves (`kicked`), a pending "
-                + "invitation is withdrawn, and neither may join again before somebody invites "
-                + "him. Who could not be removed is in `errors[]`.",
+                + "invitation is withdrawn, and neither may join again without a new invitation. "
+                + "Who could not be removed is in `errors[]`.",
             make: { .remove($0.users) },
             give: { action, values in
                 if case .remove(let users) = action { values.give(.users, users, \.users) }

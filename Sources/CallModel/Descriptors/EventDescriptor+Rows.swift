@@ -62,7 +62,7 @@ extension EventDescriptor {
                 members.word("what").map { .elsewhere($0, members.device("device")) }
             }),
         EventDescriptor(
-            .transferred, "To who gave his place up: he has left the call.",
+            .transferred, "To who transferred the call, and has left it.",
             [DataMember("to", .name, "who has taken it")], words: "to {to}",
             make: { $0.user("to").map { .transferred(to: $0) } }),
         EventDescriptor(

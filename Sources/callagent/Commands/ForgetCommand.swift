@@ -18,7 +18,7 @@ extension Command {
         guard arguments.has("--yes") else {
             throw .usage(
                 "this cannot be undone: registrations, the name and keys of \(user) go, and "
-                    + "records name nobody in his place; --yes says that it is meant")
+                    + "records name a substitute; --yes says that it is meant")
         }
         let server = try Installation.admin(arguments)
         return JobAnswer.wait(.forget, ["user": user.text], of: server)
