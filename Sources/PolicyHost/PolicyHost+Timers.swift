@@ -11,7 +11,7 @@ extension PolicyHost {
         services.now = now
         for timer in kept {
             lastID = max(lastID, timer.id)
-            timers[timer.id] = timer
+            hold(timer)
             if timer.schedule == nil { memory(of: timer.plugin).timers.add(1, timer.cause) }
         }
         arrangeTimers()
@@ -34,9 +34,13 @@ extension PolicyHost {
         plugin.startedTimers = []
     }
 
-    private func add(_ timer: PolicyTimer) {
+    private func hold(_ timer: PolicyTimer) {
         timers[timer.id] = timer
         if let call = timer.call { timersOfCalls[call, default: []].append(timer.id) }
+    }
+
+    private func add(_ timer: PolicyTimer) {
+        hold(timer)
         deadlines.add(.timer(timer.id), at: timer.dueAt)
         services.emit(.keepTimer(timer))
     }

@@ -375,6 +375,16 @@ import Testing
         #expect(rig.pass(60_000).said == ["e"])
     }
 
+    @Test func aTimerFromAStoreEndsWithItsCall() throws {
+        let rig = try Rig("timer('t', function() end)")
+        let call = rig.call()
+        let kept = PolicyTimer(
+            id: 5, plugin: "p", name: "t", dueAt: rig.now + 1_000, call: call.id)
+        _ = rig.host.restore([kept], at: rig.now)
+        #expect(rig.end(call).contains(.dropTimer(5)))
+        #expect(rig.host.timers.isEmpty)
+    }
+
     @Test func aTimeOfDay() throws {
         let rig = try Rig(#"at("09:00", "open", function() log.info(time.format("%a %H:%M")) end)"#)
         rig.host.wallOffset = 0

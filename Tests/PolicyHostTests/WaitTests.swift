@@ -28,6 +28,24 @@ import WebProtocols
         #expect(rig.pass(10).said == ["\(id) \(id) ann anntrue"])
     }
 
+    @Test func whatAllRefusesIsNotKept() throws {
+        let rig = try Rig(
+            """
+            on.invite(function(call)
+              local text = string.rep("x", 100000) .. call.id
+              local functions = {}
+              for i = 1, 17 do functions[i] = function() return text end end
+              if not pcall(all, functions) then return reject "busy" end
+            end)
+            """)
+        for id in 1...100 {
+            let answer = rig.ask(rig.call(id: UInt64(id))).answer
+            #expect(answer == .decided(.reject(busy: true, extendedData: nil)))
+        }
+        let plugin = try #require(rig.host.generation.plugins.first)
+        #expect(plugin.bytesInUse < 5_000_000)
+    }
+
     @Test func theDurableStore() throws {
         let rig = try Rig(
             """

@@ -33,17 +33,12 @@ extension Bindings {
                 "all", CALLUA_WAITS | CALLUA_TAKES_FUNCTIONS,
                 type: "fun(functions: (fun(): any)[]): ...",
                 help: "Runs functions side by side and returns the first result of each."
-            ) { _, arguments throws(Refused) in
+            ) { state, arguments throws(Refused) in
                 let list = arguments[0].list ?? []
-                var functions: [Int32] = []
-                for value in list {
-                    guard let function = value.function else {
-                        throw Refused("'all' takes a list of functions")
-                    }
-                    functions.append(function)
-                }
-                guard (1...16).contains(functions.count) else {
-                    throw Refused("'all' takes 1 to 16 functions")
+                let functions = list.compactMap(\.function)
+                guard functions.count == list.count, (1...16).contains(list.count) else {
+                    for function in functions { callua_release(state.vm, function) }
+                    throw Refused("'all' takes a list of 1 to 16 functions")
                 }
                 return .wait(.all(functions))
             },
