@@ -18,6 +18,8 @@ struct Parts {
 struct LaterPart {
     /// The handler that waits for it.
     let handler: UInt64
+    /// What that one waits in: it may go on without this part, when another one has failed.
+    let wait: WaitID
     let place: Int
     let plugin: PluginState
     let function: Int32
@@ -30,7 +32,9 @@ extension PolicyHost {
     static let nestingMax = 8
 
     /// Starts the parts of a handler; returns how it goes on if all of them have ended.
-    func startParts(_ functions: [Int32], of id: UInt64, _ plugin: PluginState) -> Int? {
+    func startParts(
+        _ functions: [Int32], of id: UInt64, _ wait: WaitID, _ plugin: PluginState
+    ) -> Int? {
         guard ancestry(of: id).count <= Self.nestingMax else {
             for function in functions { callua_release(plugin.vm, function) }
             let problem = "'all' within 'all' goes at most \(Self.nestingMax) deep"
@@ -43,7 +47,8 @@ extension PolicyHost {
         for (place, function) in functions.enumerated() {
             if isTired {
                 let part = LaterPart(
-                    handler: id, place: place, plugin: plugin, function: function, life: life)
+                    handler: id, wait: wait, place: place, plugin: plugin, function: function,
+                    life: life)
                 startLater(part)
                 continue
             }
@@ -60,17 +65,16 @@ extension PolicyHost {
         deadlines.add(.part(number), at: services.now)
     }
 
-    /// A part that others went before begins, if the handler that waits for it is still there.
+    /// A part that others went before begins, if the handler still waits for it.
     func startPart(_ number: UInt64) {
         guard let part = laterParts.removeValue(forKey: number) else { return }
         let plugin = part.plugin
         // Nothing of an earlier life is there any more.
         guard part.life == plugin.lives else { return }
-        if running[part.handler] != nil {
-            startPart(part.place, part.function, of: part.handler, plugin)
-        }
+        let isAwaited = running[part.handler]?.wait == part.wait
+        if isAwaited { startPart(part.place, part.function, of: part.handler, plugin) }
         if part.life == plugin.lives { callua_release(plugin.vm, part.function) }
-        partsEnded(part.handler)
+        if isAwaited { partsEnded(part.handler) }
     }
 
     /// Goes on if nothing of what the handler waits for is left.

@@ -93,7 +93,7 @@ extension PolicyHost {
             noteRequest({ operation.words }, plugin, id)
             services.emit(
                 .operate(waitID, user, plugin: plugin.name, operation, plugin.origin.cause))
-        case .all(let functions): return startParts(functions, of: id, plugin)
+        case .all(let functions): return startParts(functions, of: id, waitID, plugin)
         case .test: preconditionFailure("tests are not run by a policy host")
         }
         return nil

@@ -51,6 +51,25 @@ import Testing
         end)
         """
 
+    @Test func aFunctionOfAllThatIsNotWaitedForAnyMoreDoesNotRun() throws {
+        let rig = try rig(
+            """
+            on.invite(function(call)
+              if not call.extended_data then return reject "busy" end
+              pcall(all, {
+                function() error "first" end,
+                function() log.info "second" end,
+              })
+              sleep "50ms"
+              return reject "busy"
+            end)
+            """)
+        #expect(askInLane(rig, data: "{}") != nil)
+        #expect(rig.pass(10).said == [])
+        #expect(rig.host.laterParts.isEmpty)
+        #expect(rig.pass(50).answer == Self.busy)
+    }
+
     @Test func aPluginHasToShowThatItIsQuick() throws {
         let rig = try Rig(#"on.invite(function() return reject "busy" end)"#)
         for _ in 0..<20 {
