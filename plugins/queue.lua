@@ -2,28 +2,51 @@
 --
 -- The account takes the call, tells its caller {"position": 1, "waiting_ms": 20000} now and then,
 -- and hands it to the first member who is online and free; who does not answer is passed. Busy are
--- more than `max` calls for one account, more than `per_caller` of one caller, and other `modes`.
+-- more than `max` calls for one account, more than `per_caller` of one caller for all accounts
+-- together, and other `modes`.
 --
 --   options["queue"] = { group = "staff", say_every = "5s", max = 50 }
 
-plugin { version = "1.2.0", state_version = 2 }
+plugin { version = "1.3.0", state_version = 2 }
 
 local cfg = config {
   group = option.text(nil, { required = true, help = "whose members answer" }),
   say_every = option.duration("10s", { min = "1s", max = "10m", help = "how often they are told" }),
   max = option.int(20, { min = 1, max = 100, help = "callers who wait for one account" }),
-  per_caller = option.int(2, { min = 1, max = 100, help = "calls of one caller who wait for it" }),
+  per_caller = option.int(2, { min = 1, max = 100, help = "calls of one caller who wait, in all" }),
   modes = option.list({ "advanced", "managed", "direct" }, { help = "where call.transfer is" }),
 }
 local can_transfer = {}
 for _, mode in ipairs(cfg.modes) do can_transfer[mode] = true end
 
--- `state` has the calls that wait for each account in their order: { id, by, since, asked }.
+-- `state` has the calls that wait for each account in their order: { id, by, since, seen, asked }.
 migrate(function(old) return old.lines or {} end)
 
+-- Returns nothing where `state` is full.
 local function add(account, call)
-  state[account] = state[account] or {}
-  table.insert(state[account], { id = call.id, by = call.caller.id, since = time.now() })
+  local now, line = time.now(), {}
+  for place, one in ipairs(state[account] or {}) do line[place] = one end
+  line[#line + 1] = { id = call.id, by = call.caller.id, since = now, seen = now }
+  return pcall(function() state[account] = line end) or nil
+end
+
+-- How many calls of `caller` wait. Not all ends of calls are told here: whoever makes a plugin fail
+-- is passed over, and a canary begins with a copy. Entries without turns are of such calls.
+local function count_of(caller)
+  local now, patience, own = time.now(), 3 * time.seconds(cfg.say_every) + 60, 0
+  for account, line in pairs(state) do
+    for place = #line, 1, -1 do
+      local one = line[place]
+      one.seen = one.seen or now -- an earlier version did not note it
+      if now - one.seen > patience then
+        table.remove(line, place)
+      elseif one.by == caller then
+        own = own + 1
+      end
+    end
+    if #line == 0 then state[account] = nil end
+  end
+  return own
 end
 
 -- The entry of a call, its place, and its place among those whom nobody is asked to take yet.
@@ -50,12 +73,10 @@ local function free_members(free)
 end
 
 on.invite(function(call)
-  local waiting, own = state[call.callee.id] or {}, 0
-  for _, one in ipairs(waiting) do own = own + (one.by == call.caller.id and 1 or 0) end
-  local is_full = #waiting >= cfg.max or own >= cfg.per_caller
+  local own = count_of(call.caller.id)
+  local is_full = #(state[call.callee.id] or {}) >= cfg.max or own >= cfg.per_caller
   if is_full or not can_transfer[call.mode] then return reject "busy" end
-  add(call.callee.id, call)
-  return accept {}
+  return add(call.callee.id, call) and accept {} or reject "busy"
 end)
 
 on.accepted(function(call, who)
@@ -71,6 +92,7 @@ timer("turn", function(account, call)
   if not find(account, call.id) then add(account, call) end -- a restart forgot it
   local one, place, turn = find(account, call.id)
   if not one then return end
+  one.seen = time.now()
   -- Others may hang up while this waits, and then their entries have moved.
   if free[turn] and call:transfer(free[turn]) then (find(account, call.id) or {}).asked = true end
   call:signal { position = place, waiting_ms = (time.now() - one.since) * 1000 }
@@ -113,6 +135,38 @@ test("one caller cannot fill the queue", function(t)
   t.expect(ask "zoe", reject "busy")
   t.expect(ask "yan", accept {})
   t.equal(#state.sales, 3)
+end)
+
+test("nor the queues of many accounts", function(t)
+  t.options { group = "staff" }
+  local function ask(account) return t.invite { from = "zoe", to = account, mode = "advanced" } end
+  t.expect(ask "sales", accept {})
+  t.expect(ask "desk-1", accept {})
+  t.expect(ask "desk-2", reject "busy")
+  t.equal({ #state.sales, #state["desk-1"], state["desk-2"] }, { 1, 1 })
+end)
+
+test("a call whose end is not told makes room after a while", function(t)
+  t.options { group = "staff", max = 1, say_every = "1s" }
+  local function ask() return t.invite { from = "yan", to = "sales", mode = "advanced" } end
+  local now = time.now()
+  state.sales = { { id = "gone", by = "zoe", since = now, seen = now } }
+  state.old = { { id = "lost", by = "zoe", since = now } }
+  t.expect(ask(), reject "busy")
+  t.equal(state.old[1].seen, now)
+  t.advance "62s"
+  t.expect(ask(), reject "busy")
+  t.advance "2s"
+  t.expect(ask(), accept {})
+  t.equal({ #state.sales, state.sales[1].by, state.old }, { 1, "yan" })
+end)
+
+test("where nothing more can be kept, it is busy", function(t)
+  t.options { group = "staff" }
+  local now = time.now()
+  state.big = { { id = ("x"):rep(60000), by = "yan", since = now, seen = now } }
+  pcall(function() for n = 1, 1000 do state[n] = { { seen = now } } end end)
+  t.expect(t.invite { from = "zoe", to = "sales", mode = "advanced" }, reject "busy")
 end)
 
 test("a caller may have as many calls as the operator says", function(t)

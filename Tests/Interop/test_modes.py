@@ -113,6 +113,22 @@ def test_who_waits_in_the_queue_is_told_and_handed_on(make_agent):
     assert states(found)["bob"] == "joined"
 
 
+def test_who_calls_many_queues_keeps_nobody_from_waiting(make_agent):
+    agent = make_agent(
+        'answer_for = { "desk-*" }\nplugins = { "queue" }\n'
+        'options["queue"] = { group = "staff" }\n'
+        'limits.requests_per_second = 10000\n' + MODES).start()
+    mallory = agent.connect(f"mallory-{'x' * 50}")
+    # Until nothing more goes into the plugin's `state`, and on until it is passed over for him.
+    calls = [
+        invite(mallory, f"desk-{number}-{'x' * 40}", mode="advanced") for number in range(400)]
+    for call in calls:
+        mallory.ask("call.end", call_id=call)
+    zoe = agent.connect("zoe")
+    invite(zoe, "desk-1", mode="advanced")
+    assert changes(zoe.event("call.changed", timeout=20))["desk-1"] == ("joined", None)
+
+
 def test_a_plugin_decides_who_comes_into_a_lobby(make_agent):
     agent = make_agent('plugins = { "door" }\n' + MODES, {"door": """
 on.join(function(call, user)
