@@ -195,10 +195,13 @@ extension Replay: Control {
     /// Processor time of its plugins in all, in nanoseconds.
     public var spent: UInt64 { host.spent }
 
-    /// What its plugins answer; nil: they did not within `time` nanoseconds.
+    /// What its plugins answer; nil: they did not within `time` nanoseconds. It is asked about
+    /// failures only, and is never passed over for them: of several that came together it would
+    /// meet the last ones otherwise in another way than the plugins in force, which ran at once.
     public func answers(
         to record: DecisionRecord, within time: UInt64
     ) -> [DecisionRecord.Asked]? {
-        ask(record, within: time)?.asked
+        host.passesOver = false
+        return ask(record, within: time)?.asked
     }
 }

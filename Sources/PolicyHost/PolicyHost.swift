@@ -16,6 +16,9 @@ public final class PolicyHost {
     public var recordsDecisions = true
     /// Whether a record holds what is needed to ask again.
     public var recordsInputs = true
+    /// Whether plugins that fail again and again are passed over: not where they are asked about
+    /// failures only.
+    public var passesOver = true
 
     let services: Services
     let arguments = PlainWriter()

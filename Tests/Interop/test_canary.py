@@ -227,6 +227,32 @@ def test_few_accounts_only_raise_an_alarm(desks):
     assert plugins(desks)["canary"] is None
 
 
+def test_who_knows_how_to_make_old_plugins_late_takes_no_canary_back(make_agent):
+    late = """on.invite(function(call)
+  if call.extended_data then sleep "10s" end
+end)
+"""
+    agent = make_agent(DESKS + 'invite = { decide_in = "500ms" }\n', {"desk": late}).start()
+    begin(agent, "desk-*", text=late + "-- the same\n")
+    for number in range(17):
+        invite(agent.connect(f"quiet-{number}"), "desk-1", mode="advanced")
+    three = [agent.connect(f"mallory-{number}") for number in range(3)]
+    # Soon after each other: who fails five times is passed over, but is asked already by then.
+    for _ in range(8):
+        for one in three:
+            invite(one, "desk-1", mode="advanced", extended_data='{"slow":1}')
+
+    def is_over():
+        canary = plugins(agent)["canary"]
+        return canary is None or canary["failures"] >= 3 * 6
+
+    wait_for("all of them late", is_over)
+    invite(agent.connect("zoe"), "desk-1", mode="advanced")
+    found = plugins(agent)["canary"]
+    assert found is not None, "three accounts took it back"
+    assert found["accounts"] == 21 and found["failing"] == 0, found
+
+
 def test_who_may_and_who_is_noted(desks):
     rewrite(desks, NEW)
     for path in ("reload", "promote", "abort"):

@@ -41,6 +41,7 @@ extension PolicyHost {
     /// Counts a failure for its pair of accounts, timer or report; returns whether it was the one
     /// that quarantines the plugin for everybody.
     private func count(_ failure: Failure, _ plugin: PluginState) -> Bool {
+        guard passesOver else { return false }
         let (origin, now) = (plugin.origin, services.now)
         if plugin.health.failing.failed(failure, origin, at: now) {
             let whom = origin.cause.isNobody ? origin.pauseKey?.text ?? "" : origin.cause.text
