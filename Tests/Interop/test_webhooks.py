@@ -1,6 +1,11 @@
 """Other systems hear of every call: signed, in order, at least once."""
 
+import http.server
 import json
+import pathlib
+import queue
+import threading
+import time
 
 import pytest
 import standardwebhooks
@@ -186,6 +191,61 @@ def test_a_wrong_body_would_be_noticed(hooked, double):
     verifier = standardwebhooks.Webhook(double.hello["hook_secrets"][0])
     with pytest.raises(standardwebhooks.WebhookVerificationError):
         verifier.verify(json.dumps(one["payload"]).encode() + b" ", one["fields"])
+
+
+PAGE = pathlib.Path(__file__).parents[2] / "Sources/AgentServer/AgentServer.docc/Webhooks.md"
+SECRETS = ["whsec_" + letter * 32 for letter in "ab"]
+
+
+@pytest.fixture
+def receiver():
+    """Takes every request, and keeps its header fields and its bytes."""
+    seen = queue.Queue()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["content-length"]))
+            seen.put(({name.lower(): value for name, value in self.headers.items()}, body))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    server.seen = seen
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_receiver_that_checks_as_the_page_says_takes_ours_and_nothing_else(
+        make_agent, receiver):
+    names = {}
+    exec(PAGE.read_text().split("```python\n")[1].split("```")[0], names)  # pylint: disable=W0122
+    is_ours = names["is_ours"]
+    agent = make_agent(
+        f'webhooks = {{ {{ name = "crm", url = "http://127.0.0.1:{receiver.server_port}/",\n'
+        f'  secret = {{ "{SECRETS[0]}", "{SECRETS[1]}" }}, allow = {{ "127.0.0.0/8" }} }} }}\n'
+    ).start()
+    invite(agent.connect("alice"), "bob", mode="advanced", extended_data="h\u00e9")
+    headers, body = receiver.seen.get(timeout=20)
+    # While the secret is changed either of both will do.
+    assert all(is_ours(headers, body, [one]) for one in SECRETS)
+    assert is_ours(headers, body, ["whsec_" + "c" * 32, SECRETS[1]])
+    now = time.time()
+    assert is_ours(headers, body, SECRETS, now + 290)
+    for wrong in (
+            (headers, body + b" ", SECRETS), (headers, body, ["whsec_" + "c" * 32]),
+            (headers, body, []), (headers, body, SECRETS, now + 400),
+            (headers, body, SECRETS, now - 400), ({}, body, SECRETS)):
+        assert not is_ours(*wrong), wrong
+    for name, value in (
+            ("webhook-id", "evt_1"), ("webhook-timestamp", str(int(now) + 1)),
+            ("webhook-timestamp", "\u0661"), ("webhook-timestamp", ""), ("webhook-signature", ""),
+            ("webhook-signature", "v1,"), ("webhook-signature", "v2" + "x" * 40)):
+        assert not is_ours(headers | {name: value}, body, SECRETS), (name, value)
 
 
 def test_trouble_holds_back_one_call_and_no_other(hooked, double):
