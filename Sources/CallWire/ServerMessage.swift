@@ -78,7 +78,7 @@ public struct ServerMessageDecoder: Sendable {
         guard let value, let id = value["call_id"]?.callID,
             let created = value.moment("created_at"),
             let mode = value["mode"]?.string.map({ self.mode($0) }),
-            let kind = value["kind"]?.string, let timeout = value["timeout_ms"]?.integer,
+            let kind = value["kind"]?.string, let timeout = value.span("timeout_ms"),
             let state: Call.State = value.word("state"), let media: Call.Media = value.word("media")
         else { return nil }
         var call = Call(
@@ -116,8 +116,8 @@ public struct ServerMessageDecoder: Sendable {
             let calls = ok["calls"]?.array, let limits = ok["limits"]
         else { return nil }
         var times = SessionLimits()
-        times.pingInterval = ok["ping_interval_ms"]?.integer ?? times.pingInterval
-        times.resumeWindow = ok["resume_window_ms"]?.integer ?? times.resumeWindow
+        times.pingInterval = ok.span("ping_interval_ms") ?? times.pingInterval
+        times.resumeWindow = ok.span("resume_window_ms") ?? times.resumeWindow
         let settings = WelcomeSettings(
             session: times, limits: AnnouncedLimits(limits, mode: Mode.all[0].name),
             server: ok["server"]?.string ?? "",
@@ -157,7 +157,7 @@ private struct EventJSON: EventMembers {
     func device(_ name: String) -> DeviceID? { data[name]?.device }
     func text(_ name: String) -> String? { data[name]?.string }
     func flag(_ name: String) -> Bool? { data[name]?.bool }
-    func integer(_ name: String) -> Int64? { data[name]?.integer }
+    func integer(_ name: String) -> Int64? { data.time(name) }
     func end(_ name: String) -> Call.End? { data[name].flatMap(Call.End.init) }
 
     func changes(_ name: String) -> [CallEvent.Change]? {

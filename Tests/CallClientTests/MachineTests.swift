@@ -151,6 +151,50 @@ private final class PaperTransport: ClientTransport {
         #expect(results.last == .failure(.stopped))
     }
 
+    /// Also one that reckons badly: with numbers of any size nothing here may overflow.
+    @Test(arguments: [Int64.max, .min, .max / 2, -1, 0])
+    func timesOfTheServerAreReckonedWith(number: Int64) throws {
+        let time = JSONValue.integer(number)
+        paper.now = 1_000
+        machine.connect()
+        machine.opened()
+        answer(
+            0,
+            [
+                "user": "alice", "device": "phone", "session": .string(session),
+                "resumed": false, "server_time_at": time, "ping_interval_ms": time,
+                "resume_window_ms": time, "limits": [:], "calls": [],
+            ])
+        #expect(machine.state == .open && paper.alarm > 1_000)
+        paper.now = 1_500
+        #expect(machine.serverTime != nil)
+        var calls: [Call] = []
+        machine.get(CallID(high: 1, low: 2)) { calls += (try? $0.get()).map { [$0] } ?? [] }
+        let alice: JSONValue = [
+            "user": "alice", "role": "caller", "state": "left", "invited_at": time,
+        ]
+        answer(
+            1,
+            [
+                "call": [
+                    "call_id": "00000000000000010000000000000002", "mode": "advanced",
+                    "kind": "audio", "timeout_ms": time, "state": "ended", "media": "none",
+                    "created_at": time, "answered_at": .integer(.min), "ended_at": time,
+                    "revision": time, "participants": [alice],
+                ]
+            ])
+        #expect(try #require(calls.first).duration >= 0)
+        machine.get(CallID(high: 1, low: 2)) { _ in }
+        let error: JSONValue = [
+            "code": "unavailable", "message": "why", "retryable": true, "retry_after_ms": time,
+            "detail": [:],
+        ]
+        let id = try #require(paper.messages.last?["id"])
+        machine.received(JSONValue.object(["re": id, "error": error]).bytes)
+        machine.ended(.dropped)
+        #expect(machine.state == .waiting && paper.alarm > paper.now)
+    }
+
     @Test func theSameDiceGiveTheSameKeys() {
         let other = PaperTransport()
         let again = ClientMachine(

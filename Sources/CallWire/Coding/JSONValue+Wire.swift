@@ -17,7 +17,18 @@ extension JSONValue {
     }
 
     /// The moment under `key`.
-    func moment(_ key: String) -> Moment? { self[key]?.integer.map { Moment($0) } }
+    func moment(_ key: String) -> Moment? { time(key).map { Moment($0) } }
+
+    /// The span of time under `key`.
+    func span(_ key: String) -> Milliseconds? { time(key).map { max($0, 0) } }
+
+    /// The milliseconds under `key`. Who reckons with them must not overflow, whatever the other
+    /// end says: what is beyond 100,000 years counts as that.
+    func time(_ key: String) -> Int64? {
+        self[key]?.integer.map { min(max($0, -Self.farAway), Self.farAway) }
+    }
+
+    private static let farAway: Milliseconds = 100_000 * 366 * 86_400_000
 
     /// The word under `key`; nil for one that is not known.
     func word<Word: RawRepresentable<String>>(_ key: String) -> Word? {
@@ -53,7 +64,7 @@ extension Refusal {
         }
         self.init(
             code ?? .internal, code == nil ? "\(name): \(message)" : message, detail: detail,
-            retryAfter: error["retry_after_ms"]?.integer)
+            retryAfter: error.span("retry_after_ms"))
     }
 }
 
