@@ -35,6 +35,12 @@ CURLcode ccurl_set_send_check(CURL *easy, curl_prereq_callback function, void *o
     return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, function);
 }
 
+CURLcode ccurl_set_progress(CURL *easy, curl_xferinfo_callback function, void *owner)
+{
+    curl_easy_setopt(easy, CURLOPT_XFERINFODATA, owner);
+    return curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, function);
+}
+
 long ccurl_get_long(CURL *easy, CURLINFO info)
 {
     long value = 0;

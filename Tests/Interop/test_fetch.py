@@ -68,6 +68,13 @@ def test_a_host_that_was_not_granted_is_trouble_and_said(bot, web):
     assert web.seen == []
 
 
+def test_a_chunk_whose_head_never_ends_is_cut_off(bot, web):
+    agent = bot(ASK % f'http.get("{web.url}/chunk", {{ timeout = "60s" }})',
+                GRANT + 'invite = { decide_in = "15s" }\n')
+    assert "too_large" in said_after(agent)
+    assert web.left.wait(10), "it is read on"
+
+
 def test_a_redirect_is_an_answer_and_not_followed(bot, web):
     agent = bot(ASK % f'http.get "{web.url}/away"', GRANT)
     assert said_after(agent) == '{"said":"302 0"}'

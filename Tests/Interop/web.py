@@ -6,7 +6,8 @@ import threading
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """`/echo` tells what came, `/hang` says nothing, `/big` too much, `/away` points elsewhere."""
+    """`/echo` tells what came, `/hang` says nothing, `/big` and `/chunk` too much, `/away` points
+    elsewhere."""
 
     protocol_version = "HTTP/1.1"
 
@@ -39,6 +40,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def say_big(self, _):
         self.reply(200, b"x" * 300_000)
+
+    def say_chunk(self, _):
+        """A chunk whose size never ends: what stands behind `;` is for nobody."""
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;")
+        try:
+            while True:
+                self.wfile.write(b"x" * 65_536)
+        except OSError:
+            self.server.left.set()
+        self.close_connection = True
 
     def say_away(self, _):
         self.reply(302, b"", location="/echo")

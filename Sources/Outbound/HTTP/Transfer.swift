@@ -16,6 +16,12 @@ final class Transfer {
     private var headerBytes = 0
     private var body: [UInt8] = []
     private var isTooLarge = false
+    /// Of a body in chunks: how much of it was there when libcurl read last, and how often in a row
+    /// it has read without finding more.
+    private var readBefore: curl_off_t = 0
+    private var emptyReads = 0
+    /// What libcurl skips in chunks, their extensions, has no end by itself. A wait is no reading.
+    private static let emptyReadsMax = 256
     private var refused: String?
 
     /// Prepares `easy`, which is fresh or reset, for the request. `rest` is what is left of its
@@ -144,6 +150,8 @@ final class Transfer {
         ccurl_set_reader(easy, CURLOPT_HEADERFUNCTION) { bytes, size, count, owner in
             transfer(owner)?.take(header: bytes, size * count) ?? 0
         }
+        ccurl_set_progress(
+            easy, { owner, _, read, _, _ in transfer(owner)?.goesOn(read) == false ? 1 : 0 }, me)
         ccurl_set_socket_opener(
             easy,
             { owner, _, address in
@@ -188,7 +196,16 @@ final class Transfer {
         let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
         let value = String(decoding: line[(colon + 1)...].trimmingWhitespace(), as: UTF8.self)
         headers.append(HTTPHeader(name, value))
+        if name == "transfer-encoding" { ccurl_set_long(easy, CURLOPT_NOPROGRESS, 0) }
         return count
+    }
+
+    /// libcurl has read from a body in chunks, of which `read` bytes have come so far.
+    private func goesOn(_ read: curl_off_t) -> Bool {
+        emptyReads = read == readBefore ? emptyReads + 1 : 0
+        readBefore = read
+        isTooLarge = isTooLarge || emptyReads > Self.emptyReadsMax
+        return !isTooLarge
     }
 
     /// The declared type of the address is too short for IPv6, so it is read where it stands.
