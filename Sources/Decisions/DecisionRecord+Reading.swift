@@ -19,7 +19,7 @@ extension DecisionRecord {
 
     /// The decision that `json` tells of; nil when it tells of none.
     public init?(_ json: JSONValue) {
-        guard let at = json["at"]?.integer, let call = json["call"]?.string.flatMap({ CallID($0) }),
+        guard let at = json.figure("at"), let call = json["call"]?.string.flatMap({ CallID($0) }),
             let hook = json["event"]?.string.flatMap({ Hook(rawValue: $0) }),
             let user = json.user("user"), let generation = json["generation"]?.string,
             let outcome = json["decision"].flatMap({ Outcome($0) })
@@ -30,7 +30,7 @@ extension DecisionRecord {
         self.init(
             hook: hook, call: call, user: user, cause: cause ?? .nobody,
             trace: json["traceparent"]?.string.flatMap { TraceParent($0) }, at: Moment(at),
-            took: json["took_ms"]?.integer ?? 0, generation: generation,
+            took: json.figure("took_ms") ?? 0, generation: generation,
             asked: json["asked"]?.array?.compactMap { Asked($0) } ?? [], outcome: outcome,
             input: json["input"].flatMap { DecisionInput($0, hook, call, user) })
     }
@@ -52,8 +52,8 @@ extension DecisionRecord.Asked {
             default: .failed(failure ?? .error)
             }
         self.init(
-            plugin: plugin, processor: UInt64(clamping: json["cpu_us"]?.integer ?? 0) * 1_000,
-            wall: json["wall_ms"]?.integer ?? 0, verdict: verdict,
+            plugin: plugin, processor: UInt64(clamping: json.figure("cpu_us") ?? 0) * 1_000,
+            wall: json.figure("wall_ms") ?? 0, verdict: verdict,
             message: json["message"]?.string)
     }
 }
@@ -88,7 +88,7 @@ extension Answer {
         case "default": self = .none
         default:
             guard let decision = Decision(json) else { return nil }
-            self = .invite(decision, by: by, next: Int(json["next"]?.integer ?? 0))
+            self = .invite(decision, by: by, next: Int(json.figure("next") ?? 0))
         }
     }
 }
@@ -96,7 +96,7 @@ extension Answer {
 extension Allowance {
     fileprivate init(_ json: JSONValue) {
         self.init()
-        timeout = json["timeout_ms"]?.integer
+        timeout = json.figure("timeout_ms")
         invitees = json["invitees"]?.users
         if let data = json["extended_data"] { extendedData = .some(data.string) }
     }
@@ -106,13 +106,13 @@ extension Decision {
     fileprivate init?(_ json: JSONValue) {
         let data = json["extended_data"]?.string
         switch json["action"]?.string {
-        case "accept": self = .accept(wait: json["wait_ms"]?.integer ?? 0, extendedData: data)
+        case "accept": self = .accept(wait: json.figure("wait_ms") ?? 0, extendedData: data)
         case "reject": self = .reject(busy: json["reason"]?.string == "busy", extendedData: data)
-        case "ring": self = .ring(for: json["for_ms"]?.integer)
+        case "ring": self = .ring(for: json.figure("for_ms"))
         case "forward":
             // Records of earlier versions name one user.
             guard let users = json.user("to").map({ [$0] }) ?? json["to"]?.users else { return nil }
-            self = .forward(users, each: json["each_ms"]?.integer)
+            self = .forward(users, each: json.figure("each_ms"))
         default: return nil
         }
     }
@@ -144,7 +144,7 @@ extension PushDraft {
         self.init(
             user: user, provider: json["provider"]?.string ?? "",
             kind: json["kind"]?.string ?? "", reason: json["reason"]?.string ?? "",
-            expiresIn: json["expires_in"]?.integer ?? 0,
+            expiresIn: JSONValue.object(json).figure("expires_in") ?? 0,
             payload: json["payload"]?.object ?? JSONObject())
         payloadRaw = json["payload_raw"]?.string
         topic = json["topic"]?.string
@@ -164,8 +164,8 @@ extension DecisionInput {
         self.init(
             subject: subject,
             facts: callJSON["users"]?.array?.compactMap { UserFacts($0) } ?? [],
-            decideIn: json["decide_in_ms"]?.integer ?? 0,
-            wallOffset: json["wall_offset_ms"]?.integer ?? 0,
+            decideIn: json.figure("decide_in_ms") ?? 0,
+            wallOffset: json.figure("wall_offset_ms") ?? 0,
             dice: json["dice"]?.string.flatMap { UInt64($0, radix: 16) } ?? 0,
             vars: json["vars"]?.object?.members.map { Vars(plugin: $0.key, json: $0.value) } ?? [],
             states: json["states"]?.object?.members.map { State(plugin: $0.key, json: $0.value) },
@@ -191,7 +191,7 @@ extension DecisionInput.Subject {
     fileprivate init?(_ json: JSONValue, _ hook: Hook, _ call: Call, _ user: UserID) {
         switch hook {
         case .invite:
-            let from = Int(json["from"]?.integer ?? 0)
+            let from = Int(json.figure("from") ?? 0)
             self = .question(.invite(call, callee: user, from: from))
         case .dial:
             self = .question(.dial(call, user: user, invitees: json["invitees"]?.users ?? []))
@@ -227,7 +227,7 @@ extension DecisionInput.Seen {
             return nil
         }
         self.init(
-            plugin: plugin, request: request, after: json["after_ms"]?.integer ?? 0,
+            plugin: plugin, request: request, after: json.figure("after_ms") ?? 0,
             reply: Self.reply(json))
     }
 
@@ -240,7 +240,7 @@ extension DecisionInput.Seen {
         }
         if let trouble = json["trouble"]?.string { return .trouble(trouble) }
         // A body that was too long to be kept cannot be told again.
-        guard let status = json["status"]?.integer, let body = json["body"]?.string else {
+        guard let status = json.figure("status"), let body = json["body"]?.string else {
             return nil
         }
         let headers = json["headers"]?.object?.members.map {
@@ -255,8 +255,8 @@ extension UserFacts {
     fileprivate init?(_ json: JSONValue) {
         guard let user = json.user("user") else { return nil }
         self.init(
-            user, calls: Int(json["calls"]?.integer ?? 0),
-            devices: Int(json["devices"]?.integer ?? 0), name: json["name"]?.string)
+            user, calls: Int(json.figure("calls") ?? 0),
+            devices: Int(json.figure("devices") ?? 0), name: json["name"]?.string)
     }
 }
 
@@ -264,13 +264,13 @@ extension Call {
     fileprivate init?(_ json: JSONValue, _ id: CallID) {
         guard let name = json["mode"]?.string,
             let mode = ModeRow(named: name) ?? Mode(text: name).map({ ModeRow($0) }),
-            let created = json["created_at"]?.integer,
+            let created = json.figure("created_at"),
             let people = json["participants"]?.array?.compactMap({ Participant($0, created) }),
             !people.isEmpty
         else { return nil }
         self.init(
             id: id, mode: mode, kind: json["kind"]?.string ?? "audio",
-            ringTime: json["timeout_ms"]?.integer ?? 0, deliveryCheck: nil,
+            ringTime: json.figure("timeout_ms") ?? 0, deliveryCheck: nil,
             createdAt: Moment(created))
         state = json["state"]?.string.flatMap { State(rawValue: $0) } ?? .ringing
         isGroup = json["group"]?.bool ?? false
@@ -297,12 +297,20 @@ extension Participant {
         else { return nil }
         self.init(user: user, role: role, state: state, at: Moment(created))
         invitedBy = json.user("invited_by")
-        deadlineAt = json["deadline_at"]?.integer.map { Moment($0) }
+        deadlineAt = json.figure("deadline_at").map { Moment($0) }
         extendedData = json["extended_data"]?.string
     }
 }
 
 extension JSONValue {
+    /// The number under `key`. Whoever asks again reckons with it, and nothing may overflow
+    /// whatever stands in the file: what is beyond 100,000 years in milliseconds counts as that.
+    fileprivate func figure(_ key: String) -> Int64? {
+        self[key]?.integer.map { min(max($0, -Self.farAway), Self.farAway) }
+    }
+
+    private static let farAway: Int64 = 100_000 * 366 * 86_400_000
+
     fileprivate func user(_ key: String) -> UserID? {
         self[key]?.string.flatMap { UserID(checking: $0) }
     }

@@ -484,6 +484,23 @@ private final class Recorder {
         }
     }
 
+    /// Whoever gets the file of another machine asks again what stands in it.
+    @Test(arguments: [Int64.max, .min]) func numbersOfAnySizeAreReckonedWith(number: Int64) throws {
+        let recorder = try recorded()
+        let replay = Replay(try recorder.generation([("p", Self.everything)]))
+        var asked = 0
+        for record in recorder.records {
+            let line = String(decoding: record.line, as: UTF8.self)
+            for match in line.matches(of: /":-?[0-9]+/) {
+                var other = line
+                other.replaceSubrange(match.range, with: "\":\(number)")
+                guard let read = DecisionRecord(line: Array(other.utf8)) else { continue }
+                asked += replay.ask(read) == nil ? 0 : 1
+            }
+        }
+        #expect(asked > 100)
+    }
+
     @Test func partsOfAllAreSeenToo() throws {
         let text = """
             on.invite(function(call)

@@ -47,7 +47,7 @@ enum DecisionText {
             "\(time(entry))  \(text(entry, "call"))  on.\(text(entry, "event"))"
                 + " \(people(entry))  [\(asked.joined(separator: ", "))]"
                 + " → \(decision(entry["decision"] ?? .null))"
-                + ", \(entry["took_ms"]?.integer ?? 0) ms, \(spent.reduce(0, +)) µs of CPU"
+                + ", \(entry["took_ms"]?.integer ?? 0) ms, \(spent.reduce(0, &+)) µs of CPU"
                 + trace(entry))
     }
 
