@@ -1,6 +1,7 @@
 """The console in a real browser: what it shows, by keyboard alone, and what nobody may do."""
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -13,6 +14,7 @@ from agent import free_port, wait_for
 from browser import AXE, LOOKS, PATIENCE, Browser, needs_browser
 from calls import invite
 from console import Console, agent, console, port, token
+from firefox import Firefox, needs_firefox
 from support import ACCEPT, BUSY, SUPPORT
 
 pytestmark = needs_browser
@@ -34,13 +36,13 @@ class Page:
         self.tab = browser.tab(address)
         self.tab.loads()
         # What the policy of the page forbids, and what fails in it.
-        self.tab.evaluate("""
+        self.tab.evaluate("""(() => {
             window.wrong = [];
             addEventListener('securitypolicyviolation', e => wrong.push(e.violatedDirective));
             addEventListener('error', e => wrong.push(String(e.message)));
             addEventListener('unhandledrejection',
                 e => { if (!e.defaultPrevented) wrong.push(String(e.reason)) });
-        """)
+        })()""")
 
     def value(self, script):
         return self.tab.evaluate(script)
@@ -299,6 +301,38 @@ def test_why_a_phone_did_not_ring(page, agent):
     # The ladder of the call says it too.
     shown.value("document.querySelector('td a.code').click()")
     shown.shows("no push to carl: neither a device nor a registration is there")
+
+
+# Parts of an address mean something to a browser: two of these it would take out of a path.
+NAMES = [".", "..", "a/b", "%2e%2e", "?", "#", "%", "a;b", "+", "\\"]
+
+
+def fill_in(shown, field, text):
+    """Writes into a field, and sends its form."""
+    shown.value(f"((field) => {{ field.value = {json.dumps(text)}; field.dispatchEvent("
+                "new Event('input')); field.form.requestSubmit() })"
+                f"(document.querySelector({json.dumps(field)}))")
+
+
+@pytest.mark.parametrize("make", [Browser, pytest.param(Firefox, marks=needs_firefox)])
+def test_anybody_can_be_opened_whatever_the_name(tmp_path, agent, console, make):
+    with contextlib.closing(make(tmp_path / "other")) as browser:
+        shown = Page(browser, f"http://127.0.0.1:{console.port}/#token={console.operator}")
+        shown.shows("It takes calls")
+        for number, name in enumerate(NAMES):
+            device = agent.connect(name, f"of-{number}", token=token(name))
+            shown.go("people")
+            fill_in(shown, "main [name=user]", name)
+            shown.shows(f"of-{number}")
+            assert shown.value("document.querySelector('h1').textContent") == name
+            shown.value("document.querySelector('button.main').click()")
+            shown.shows("Nobody called in that time.")
+            shown.value("[...document.querySelectorAll('button')].find("
+                        "(one) => one.innerText === 'Disconnect').click()")
+            wait_for("a question", lambda: shown.value("document.querySelector('dialog') !== null"))
+            fill_in(shown, "dialog input", f"of-{number}")
+            assert device.closed() == 4001
+        assert shown.value("wrong") == []
 
 
 def test_a_person_is_forgotten_only_when_it_is_meant(page, agent):

@@ -89,3 +89,17 @@ def test_what_is_wrong_is_named_and_changes_nothing(agent, method, path, body, s
 def test_it_is_not_there_for_clients(agent):
     for path in ("/admin/v1/status", "/admin/v1/openapi.json"):
         assert agent.request("GET", path).status == 404
+
+
+def test_a_name_that_a_path_cannot_have_stands_beside_the_others(agent):
+    for name in (".", ".."):
+        agent.connect(name)
+        found = agent.admin("GET", f"/admin/v1/users//explain?user={name}")
+        assert (found.status, found.body["user"]) == (200, name)
+        found = agent.admin("POST", "/admin/v1/users//disconnect", {"user": name})
+        assert found.status == 200, found.text
+    for path in ("/users//explain", "/users/", "/webhooks//enable", "/calls//end"):
+        method = "GET" if "users" in path else "POST"
+        found = agent.admin(method, "/admin/v1" + path)
+        assert found.status == 400 and "is missing" in found.text, (path, found.text)
+        assert found.body["error"]["detail"]["field"]

@@ -45,7 +45,10 @@ public struct ManagementRequest: Sendable {
             }
         }
         for parameter in operation.parameters {
-            guard let value = values[parameter.name] else { continue }
+            guard let value = values[parameter.name] else {
+                if operation.hasInPath(parameter.name) { throw .bad(parameter.name, "is missing") }
+                continue
+            }
             if let problem = parameter.problem(with: value) { throw .bad(parameter.name, problem) }
         }
         self.values = values
@@ -126,7 +129,8 @@ extension ManagementOperation {
     }
 
     /// What stands for the parameters in `path`; nil: it is the path of something else. The first
-    /// of two rows that match has the more exact path.
+    /// of two rows that match has the more exact path. Where nothing stands, the value is in the
+    /// query or the body: browsers take the names `.` and `..` out of a path.
     fileprivate func matches(_ text: String) -> [String: String]? {
         let wanted = (Self.root + path).split(separator: "/")
         let given = text.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
@@ -135,7 +139,7 @@ extension ManagementOperation {
         for (word, part) in zip(wanted, given) {
             if word.hasPrefix("{") {
                 guard let value = HTTPTarget.decoded(part) else { return nil }
-                values[String(word.dropFirst().dropLast())] = value
+                if !value.isEmpty { values[String(word.dropFirst().dropLast())] = value }
             } else if word != part {
                 return nil
             }

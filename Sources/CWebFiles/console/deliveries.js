@@ -36,7 +36,7 @@ export async function deliveries(main, { signal, query }) {
     ["Tried", (one) => one.attempts ?? ""], ["Answer", (one) => one.result ?? ""],
     ["", (one) => (server.isOperator && one.state === "failed"
       ? button("Send again", () => {
-        act(server.post(`/pushes/${encodeURIComponent(one.push)}/retry`));
+        act(server.post("/pushes/{push}/retry", { push: one.push }));
       }) : "")],
   ], (one) => `${one.push} ${one.ended_at}`, "No pushes since the start.");
   const receivers = new Table("Receivers of events", [
@@ -45,7 +45,7 @@ export async function deliveries(main, { signal, query }) {
     ["Under way", (one) => one.under_way], ["Trouble", (one) => one.trouble ?? ""],
     ["", (one) => (server.isOperator && !one.enabled ? button("Enable", async () => {
       if (!await confirmed("Send events to it again?", one.name, "Enable")) return;
-      await act(server.post(`/webhooks/${encodeURIComponent(one.name)}/enable`));
+      await act(server.post("/webhooks/{name}/enable", { name: one.name }));
     }) : "")],
   ], (one) => one.name, "No webhooks are configured.");
   const eventState = choice("events", [

@@ -57,8 +57,8 @@ function devices(note, user, reload) {
     ["Has", (one) => `${one.acknowledged ?? 0} of ${one.sent ?? 0} events`],
     ["", (one) => (server.isOperator ? button("Disconnect", async () => {
       if (!await confirmed("End this session?", one.device, "Disconnect")) return;
-      const path = `/users/${encodeURIComponent(user)}/disconnect`;
-      await tell(note, server.post(path, { device: one.device }));
+      const path = "/users/{user}/disconnect";
+      await tell(note, server.post(path, { user, device: one.device }));
       reload();
     }, "harm") : "")],
   ], (one) => one.device, "No device is there.");
@@ -74,10 +74,9 @@ async function tell(note, work) {
 }
 
 async function person(main, user, signal) {
-  const name = encodeURIComponent(user);
   const note = h("p", { role: "status" });
   const state = h("p");
-  const load = async () => show(await server.get(`/users/${name}`, {}, signal));
+  const load = async () => show(await server.get("/users/{user}", { user }, signal));
   const table = devices(note, user, load);
   const registrations = new Table("Registrations for pushes", [
     ["Provider", (one) => one.provider], ["Device", (one) => one.device],
@@ -89,8 +88,8 @@ async function person(main, user, signal) {
     h("button", { type: "submit", class: "main" }, "Why did it not ring?"));
   why.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const answer = await server.get(`/users/${name}/explain`,
-      { since_at: Date.now() - Number(since.value) }, signal);
+    const answer = await server.get("/users/{user}/explain",
+      { user, since_at: Date.now() - Number(since.value) }, signal);
     fill(reasons, whyNot(answer));
   });
   const ended = calls("The last calls");
@@ -104,7 +103,7 @@ async function person(main, user, signal) {
     const what = `Forget ${user} for ever? Registrations, the name and keys go, and old calls name `
       + "nobody in this place. Tokens stay good: take them back first.";
     if (!await confirmed(what, user, "Forget")) return;
-    await tell(note, server.job(`/users/${name}/forget`, {}, (part) => {
+    await tell(note, server.job("/users/{user}/forget", { user }, (part) => {
       note.textContent = `Forgetting, ${Math.round(part * 100)} %`;
     }, signal));
     load();

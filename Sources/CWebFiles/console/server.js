@@ -3,6 +3,19 @@
 const ROOT = "/admin/v1";
 const KEY = "callagent-token";
 
+// A browser takes these out of a path, however they are written.
+const LOST = new Set([".", ".."]);
+
+/** The path with values in the place of their names; a value that cannot stand there stays. */
+function filled(path, values) {
+  return path.replace(/\{(\w+)\}/g, (_, name) => {
+    if (LOST.has(values[name])) return "";
+    const text = encodeURIComponent(values[name]);
+    delete values[name];
+    return text;
+  });
+}
+
 /** The server said no, or did not answer. */
 export class Refused extends Error {
   constructor(status, text) {
@@ -31,8 +44,14 @@ export const server = {
 
   get isOperator() { return this.role === "operator"; },
 
-  /** A JSON answer; throws `Refused`. */
-  async ask(method, path, /** @type {any} */ { query, body, signal } = {}) {
+  /**
+   * A JSON answer; throws `Refused`. `{name}` in the path is filled in from the query or the body.
+   */
+  async ask(method, path, /** @type {any} */ given = {}) {
+    const { signal } = given;
+    const query = { ...given.query };
+    const body = given.body && { ...given.body };
+    path = filled(path, body ?? query);
     const words = new URLSearchParams();
     for (const [name, value] of Object.entries(query ?? {})) {
       if (value !== undefined && value !== null && value !== "") words.set(name, value);
