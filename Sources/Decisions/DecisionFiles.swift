@@ -28,19 +28,28 @@ public struct DecisionFiles: Sendable {
     }
 
     /// The lines about a call, oldest first, each one JSON object.
-    public func lines(about call: CallID) -> [[UInt8]] {
+    public func lines(about call: CallID) -> [[UInt8]] { search(call).lines }
+
+    /// The lines about a call, oldest first, each one JSON object, and what of the log was never
+    /// written, whatever it was about.
+    public func search(_ call: CallID) -> (lines: [[UInt8]], gaps: [DecisionGap]) {
         let name = Array("\"call\":\"\(call)\"".utf8)
         var found: [[UInt8]] = []
+        var gaps: [DecisionGap] = []
         for path in paths {
             LineFile.visit(path) { line in
                 // The call's id stands near the beginning, behind the time, which has 13 digits for
                 // some centuries.
                 let head = line.prefix(name.count + 30)
-                if head.contains(name) { found.append(Array(line)) }
+                if head.contains(name) {
+                    found.append(Array(line))
+                } else if let gap = DecisionGap(line: line) {
+                    gaps.append(gap)
+                }
                 return true
             }
         }
-        return found.reversed()
+        return (found.reversed(), gaps.reversed())
     }
 
     /// When the oldest decision in the files was made, if older ones may have been deleted; nil:

@@ -37,9 +37,9 @@ struct Explanation {
             journal = JournalFiles.entries(of: call, in: place) ?? []
         }
         guard let files = try Installation.decisions(arguments) else { return }
-        let kept = files.lines(about: call)
+        let (kept, gaps) = files.search(call)
         let filesMax = try Installation.configuration(arguments).decisionLog.files
-        add(kept, since: files.keptSince(filesAtMost: filesMax))
+        add(kept, gaps, since: files.keptSince(filesAtMost: filesMax))
     }
 
     /// What the nodes know together: calls outlive their owners, and each has its own records.
@@ -64,7 +64,9 @@ struct Explanation {
 
     private static func moment(_ entry: JSONValue) -> Int64 { entry["at"]?.integer ?? 0 }
 
-    private mutating func add(_ kept: [[UInt8]], since oldest: Moment?) {
+    private mutating func add(
+        _ kept: [[UInt8]], _ gaps: [DecisionGap], since oldest: Moment?
+    ) {
         var all = JSONObject()
         switch answer {
         case .answer(let live): all = live.object ?? all
@@ -76,10 +78,31 @@ struct Explanation {
             let entries = kept.compactMap {
                 try? JSONValue(parsing: $0, limits: .init(bytes: $0.count))
             }
-            all["decisions"] = .array(entries)
+            all["decisions"] = .array(Self.joined(entries, all["decisions"]?.array ?? []))
         }
+        let told = (all["gaps"]?.array ?? []).compactMap { DecisionGap($0) }
+        let concerned = (gaps + told).filter { isIn($0) }
+        all["gaps"] = concerned.isEmpty ? nil : .array(concerned.map(\.json))
         if let oldest { all["kept_since_at"] = .integer(oldest.milliseconds) }
         answer = .answer(.object(all))
+    }
+
+    /// What files and process have of a call: the files have more of each, the process has also
+    /// what the disk did not take.
+    private static func joined(_ files: [JSONValue], _ process: [JSONValue]) -> [JSONValue] {
+        let missing = process.filter { one in
+            !files.contains { file in
+                ["at", "event", "user", "shadow"].allSatisfy { file[$0] == one[$0] }
+            }
+        }
+        return missing.isEmpty ? files : (files + missing).sorted { moment($0) < moment($1) }
+    }
+
+    /// Whether decisions of the time of the call were lost.
+    private func isIn(_ gap: DecisionGap) -> Bool {
+        let hasEnded = journal.contains { $0["end"] != nil }
+        let end = hasEnded ? journal.map { Self.moment($0) }.max() ?? .max : .max
+        return gap.until >= call.createdAt && gap.since.milliseconds <= end
     }
 
     /// Shows it; returns the exit code.
@@ -104,7 +127,17 @@ struct Explanation {
                 let name = Screen.plain(user.string ?? "")
                 Screen.say("\(name) had neither a device nor a registration for pushes")
             }
+            for gap in gaps(in: answer) { Screen.say(gap) }
             if let line = ending(hasEntries: !entries.isEmpty, answer) { Screen.say(line) }
+        }
+    }
+
+    private func gaps(in answer: JSONValue) -> [String] {
+        (answer["gaps"]?.array ?? []).compactMap { DecisionGap($0) }.map { gap in
+            let lines = gap.count == 1 ? "a line" : "\(gap.count) lines"
+            let was = gap.count == 1 ? "was" : "were"
+            return "\(lines) of the decision log \(was) lost between \(DecisionText.day(gap.since))"
+                + " and \(DecisionText.day(gap.until)): there may have been others about \(call)"
         }
     }
 
@@ -117,6 +150,9 @@ struct Explanation {
                     ? "there may have been others about \(call)"
                     : "whether a plugin was asked about \(call) is not known")
         }
-        return hasEntries ? nil : "no plugin was asked about \(call)"
+        if hasEntries { return nil }
+        return answer["gaps"] == nil
+            ? "no plugin was asked about \(call)"
+            : "whether a plugin was asked about \(call) is not known"
     }
 }

@@ -6,6 +6,7 @@ import pytest
 
 from agent import wait_for
 from calls import invite
+from preload import preload
 from support import ACCEPT, BUSY, SUPPORT, call, rewrite
 
 TESTED = ACCEPT + """test("it accepts", function(t)
@@ -227,3 +228,79 @@ def test_what_memory_no_longer_keeps_is_said(make_agent):
     code, output = agent.tool("explain", old)
     assert code == 0 and "are not kept" in output, output
     assert "are not kept" not in agent.tool("explain", new)[1]
+
+
+# A disk that takes no line of the decision log, and takes everything else.
+FULL = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+ssize_t write(int file, const void *bytes, size_t count) {
+  static ssize_t (*real)(int, const void *, size_t);
+  if (!real) real = dlsym(RTLD_NEXT, "write");
+  char link[64], path[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t length = readlink(link, path, sizeof path - 1);
+  path[length < 0 ? 0 : length] = 0;
+  if (strstr(path, "/decisions.jsonl") && access("full", F_OK) == 0) {
+    errno = ENOSPC;
+    return -1;
+  }
+  return real(file, bytes, count);
+}
+"""
+
+
+def test_decisions_that_the_disk_did_not_take_are_not_denied(make_agent):
+    agent = make_agent(SUPPORT, {"support": ACCEPT})
+    preload(agent, FULL)
+    agent.start()
+
+    def explained(call_id):
+        code, text = agent.tool("explain", call_id)
+        assert code == 0, text
+        return text
+
+    def invited(name, words):
+        call_id, _ = call(agent, name)
+        wait_for("the decision", lambda: words in explained(call_id))
+        return call_id
+
+    lost = "of the decision log was lost between "
+    before = invited("ann", "on.invite for support")
+    assert agent.tool("end", before)[0] == 0
+    full = agent.folder / "full"
+    full.touch()
+    within = invited("bea", lost)
+    # As long as the process knows them they are shown.
+    assert "on.invite for support" in explained(within)
+    full.unlink()
+    after = invited("cleo", "on.invite for support")
+    for call_id, is_concerned in ((before, False), (within, True), (after, False)):
+        assert (lost in explained(call_id)) == is_concerned, call_id
+    agent.stop()
+    agent.start()
+    text = explained(within)
+    assert f"a line {lost}" in text
+    assert f"whether a plugin was asked about {within} is not known" in text
+    assert "no plugin was asked" not in text
+    for call_id in (before, after):
+        text = explained(call_id)
+        assert lost not in text and "on.invite for support" in text
+
+
+def test_a_process_that_ends_says_what_it_could_not_write(make_agent):
+    agent = make_agent(SUPPORT, {"support": ACCEPT})
+    preload(agent, FULL)
+    agent.start()
+    (agent.folder / "full").touch()
+    call_id, _ = call(agent, "ann")
+    agent.logs("cannot write the decision log")
+    (agent.folder / "full").unlink()
+    agent.stop()
+    agent.start()
+    code, text = agent.tool("explain", call_id)
+    assert code == 0 and "a line of the decision log was lost between " in text, text

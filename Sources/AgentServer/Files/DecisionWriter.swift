@@ -96,9 +96,15 @@ final class DecisionWriter: @unchecked Sendable {
         files.append(lines.written) == lines.written.count
     }
 
-    /// Logs that decisions are missing.
-    func tellLeftOut(_ count: Int) {
-        log.warn("decisions were left out of the decision log", ("count", "\(count)"))
+    /// Writes and logs that decisions are missing; false: the disk does not take that either.
+    func write(_ gap: DecisionGap) -> Bool {
+        lines.startText()
+        lines.value(gap.json)
+        lines.append(UInt8(ascii: "\n"))
+        defer { lines.removeAll() }
+        guard append(to: files) else { return false }
+        log.warn("decisions were left out of the decision log", ("count", "\(gap.count)"))
+        return true
     }
 }
 

@@ -1,6 +1,7 @@
 // The thread that writes files for the loop.
 
 import Configuration
+import Decisions
 import EventLoop
 
 /// The thread `files`: it writes decisions, the audit and journals, within a bound of memory. Any
@@ -20,15 +21,16 @@ final class FilesThread: Sendable {
         var limit = 8 << 20
         /// Bytes, as estimated, that wait or are being written.
         var held = 0
-        /// Decisions left out since the log last said so.
-        var leftOut = 0
+        /// Decisions that were left out, of which neither the file nor the log tells yet.
+        var gap: DecisionGap?
         var leftOutInAll: UInt64 = 0
         /// The last decisions could not be written.
         var isFailing = false
 
-        mutating func leave(_ count: Int) {
-            leftOut += count
-            leftOutInAll += UInt64(count)
+        mutating func leave(out entries: ArraySlice<DecisionEntry>) {
+            guard let first = entries.first, let last = entries.last else { return }
+            leftOutInAll += UInt64(entries.count)
+            gap = DecisionGap(entries.count, since: first.at, until: last.at).joined(to: gap)
         }
     }
 
@@ -41,15 +43,14 @@ final class FilesThread: Sendable {
             switch order {
             case .write(let entries, let bytes):
                 let lost = writer.write(entries)
-                let leftOut = waiting.withLock { waiting -> Int in
+                let gap = waiting.withLock { waiting -> DecisionGap? in
                     waiting.held -= bytes
-                    waiting.leave(lost)
+                    waiting.leave(out: entries.suffix(lost))
                     waiting.isFailing = lost > 0
-                    guard lost == 0 else { return 0 }
-                    defer { waiting.leftOut = 0 }
-                    return waiting.leftOut
+                    return lost == 0 ? waiting.gap : nil
                 }
-                if leftOut > 0 { writer.tellLeftOut(leftOut) }
+                guard let gap, writer.write(gap) else { return }
+                waiting.withLock { $0.gap = $0.gap?.without(gap) }
             case .configure(let limits): writer.configure(limits)
             case .run(let work, let bytes):
                 work()
@@ -88,6 +89,9 @@ final class FilesThread: Sendable {
     /// Decisions that were left out since the process began.
     var leftOut: UInt64 { shared.waiting.withLock { $0.leftOutInAll } }
 
+    /// Those of them of which the files do not tell yet; nil: there are none.
+    var gap: DecisionGap? { shared.waiting.withLock { $0.gap } }
+
     /// Whether the last decisions could not be written.
     var isFailing: Bool { shared.waiting.withLock { $0.isFailing } }
 
@@ -109,7 +113,7 @@ final class FilesThread: Sendable {
                 count += 1
             }
             waiting.held += bytes
-            waiting.leave(entries.count - count)
+            waiting.leave(out: entries[count...])
         }
         if count < entries.count { entries.removeLast(entries.count - count) }
         if count > 0 { give(.write(entries, bytes: bytes)) }
@@ -180,6 +184,8 @@ final class FilesThread: Sendable {
 
     /// Writes what waits, for a second at most, and ends the thread.
     func close() {
+        // With nothing else to write it may be told at last.
+        if gap != nil { give(.write([], bytes: 0)) }
         settle(within: 1_000)
         shared.orders.close()
     }

@@ -84,10 +84,11 @@ extension Agent {
                 return respond(.refused(.notFound, "nobody knows a call \(id)"))
             }
             let keptSince = policies?.decisions.keptSince
+            let gap = policies?.decisions.gap
             outbound.outcomes(of: id) {
                 respond(
                     .decisions(
-                        entries, pushes: $0, unreached: unreached, keptSince: keptSince,
+                        entries, pushes: $0, unreached: unreached, keptSince: keptSince, gap: gap,
                         stored: version))
             }
         }
@@ -186,19 +187,20 @@ extension HTTPResponse {
 
     fileprivate static func decisions(
         _ entries: [DecisionEntry], pushes: JSONValue? = nil, unreached: [String] = [],
-        keptSince: Moment? = nil, stored: StoredVersion? = nil
+        keptSince: Moment? = nil, gap: DecisionGap? = nil, stored: StoredVersion? = nil
     ) -> HTTPResponse {
         page(
             DecisionPage(next: 0, missed: 0, entries: entries), pushes: pushes,
-            unreached: unreached, keptSince: keptSince, stored: stored)
+            unreached: unreached, keptSince: keptSince, gap: gap, stored: stored)
     }
 
     /// `next`, `missed`, `decisions[]`, and `pushes[]` and `unreached[]` if there were any;
-    /// `kept_since_at` where older decisions are not kept; `stored{}`: the stored version of the
+    /// `kept_since_at` where older decisions are not kept; `gaps[]` where some were not written and
+    /// no file says so yet; `stored{}`: the stored version of the
     /// call.
     fileprivate static func page(
         _ page: DecisionPage, pushes: JSONValue? = nil, unreached: [String] = [],
-        keptSince: Moment? = nil, stored: StoredVersion? = nil
+        keptSince: Moment? = nil, gap: DecisionGap? = nil, stored: StoredVersion? = nil
     ) -> HTTPResponse {
         var writer = JSONWriter()
         writer.object {
@@ -208,6 +210,7 @@ extension HTTPResponse {
                 for entry in page.entries { entry.write(into: &$0) }
             }
             if let keptSince { $0.field("kept_since_at", keptSince.milliseconds) }
+            if let gap { $0.field("gaps", .array([gap.json])) }
             if let stored {
                 $0.object("stored") {
                     $0.field("owner", stored.term.owner)

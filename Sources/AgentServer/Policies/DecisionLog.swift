@@ -64,6 +64,9 @@ final class DecisionLog {
     /// Decisions that were left out of the files since the process began.
     var leftOut: UInt64 { files?.leftOut ?? 0 }
 
+    /// Those of them of which the files do not tell yet; nil: there are none.
+    var gap: DecisionGap? { files?.gap }
+
     /// Waits until everything that was noted is in the files, a second at most.
     var settle: @Sendable () -> Void {
         let files = files
