@@ -1,6 +1,9 @@
 """Why a phone did not ring, or a call did not begin: what plugins and the operator's file did."""
 
 import re
+import resource
+
+from websockets.exceptions import ConnectionClosed
 
 from agent import wait_for
 from calls import invite
@@ -97,3 +100,56 @@ def test_nobody_called_since_a_moment(make_agent):
     code, text = agent.tool("explain", "dora")
     assert code == 0
     assert re.search(r"^nobody called dora since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$", text, re.M)
+
+
+def fill_disk(agent, device):
+    """From now on the log of the store may not grow; what held before. `device` hears of it."""
+    log = agent.folder / "state" / "callagent.db-wal"
+    before = resource.prlimit(agent.process.pid, resource.RLIMIT_FSIZE)
+    most = log.stat().st_size + 30_000
+    resource.prlimit(agent.process.pid, resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        while "ok" in device.ask("call.invite", invitees=["bob"], mode="advanced"):
+            pass
+    except ConnectionClosed:
+        pass
+    agent.logs("store failed")
+    return before
+
+
+def test_a_store_that_was_away_is_why_nobody_could_call(make_agent):
+    """No request gets as far as its user then: devices are sent away and may not come back."""
+    agent = make_agent().start()
+    before = fill_disk(agent, agent.connect("dora"))
+    # While it lasts, somebody asks already.
+    code, text = agent.tool("explain", "anna")
+    assert code == 0, text
+    day = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
+    assert re.search(f"^{day}  nobody could call, until now: the store failed: .+$", text, re.M)
+    assert agent.post("call.invite", "anna", {"invitees": ["bob"]}).status == 503
+    code, text = agent.tool("explain", "anna")
+    assert "anna could not call bob, unavailable: the store is away" in text, text
+    resource.prlimit(agent.process.pid, resource.RLIMIT_FSIZE, before)
+    wait_for("readiness", agent.is_ready)
+    invite(agent.connect("eve"), "bob", mode="advanced")
+    code, text = agent.tool("explain", "anna")
+    ended = f"^{day}  nobody could call, until {day}: the store failed: .+$"
+    assert code == 0 and len(re.findall(ended, text, re.M)) == 1, text
+    assert "nobody called anna since" in text
+    found = agent.admin("GET", "/admin/v1/users/anna/explain").body
+    (away,) = found["outages"]
+    assert away["at"] < away["until_at"]
+
+
+def test_what_another_process_refused_is_not_denied(make_agent):
+    agent = make_agent().start()
+    agent.connect("dora").refused("call.invite", "self_call", invitees=["dora"])
+    agent.stop()
+    agent.start()
+    code, text = agent.tool("explain", "dora")
+    assert code == 0 and "dora could not call" not in text
+    assert re.search(
+        r"^refusals and devices before \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC are not known: "
+        "the server began then$", text, re.M), text
+    code, text = agent.tool("explain", "dora", "--since", "0s")
+    assert code == 0 and "are not known" not in text

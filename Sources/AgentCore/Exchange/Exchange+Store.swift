@@ -77,6 +77,7 @@ extension Exchange {
         // One that can be opened and takes nothing, as on a full disk, is away all the same.
         let isOld = openAgainAt.map { now() - $0 < RepeatedLine.silence } ?? false
         if isReady, !isOld { storeFailures = 0 }
+        let isAnother = storeTrouble == nil
         storeTrouble = "\(error)"
         // Looking whether a file is back costs nothing.
         let isCheap = error.kind == .replaced
@@ -89,6 +90,7 @@ extension Exchange {
             drain()
         }
         isReady = false
+        journal?.noteOutage("the store failed: \(error)", isAnother: isAnother, at: now())
         traces = RequestTraces()
         for question in switchboard.unanswered { policies?.withdraw(question) }
         for ticket in queue.removeAll() + counting + submittedCounting {
@@ -133,6 +135,7 @@ extension Exchange {
         (isFailureTold, openAgainAt) = (false, now())
         lastJob = max(lastJob, state.lastJob?.value ?? 0)
         let now = now()
+        journal?.noteEndOfOutage(at: now)
         callsBefore += switchboard.liveCalls.map(\.id)
         switchboard = switchboard.successor(
             seed: seed ^ UInt64(bitPattern: now.milliseconds), at: now)

@@ -209,6 +209,19 @@ extension Journal {
         people.refused(operation, by: user, refusal, at: now)
     }
 
+    /// Nobody can call from now on; `isAnother`: somebody could since the last time.
+    func noteOutage(_ why: String, isAnother: Bool, at now: Moment) {
+        people.beginOutage(why, isAnother: isAnother, at: now)
+    }
+
+    /// Whoever wants to can call again.
+    func noteEndOfOutage(at now: Moment) { people.endOutage(at: now) }
+
+    /// There was no room for a device's connection.
+    public func noteTurnedAway(_ address: Address, _ why: String, at now: Moment) {
+        people.connection(of: address, isThere: false, why, at: now)
+    }
+
     /// A device's token is good no more.
     public func noteRevoked(_ address: Address, at now: Moment) {
         people.connection(of: address, isThere: false, "revoked", at: now)

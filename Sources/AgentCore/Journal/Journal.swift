@@ -54,7 +54,7 @@ public final class Journal {
     public var limits = Limits()
     /// When this process began. What happened before to calls that are older is in files, as far
     /// as a process that crashed had written it.
-    private let begun: Moment
+    public let begun: Moment
     /// Whether parts are kept until `takeParts`: a file keeps them.
     public var isWritten = false
     /// Requests and devices of people, for whoever asks why a phone did not ring.

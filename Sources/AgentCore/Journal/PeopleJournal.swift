@@ -39,9 +39,23 @@ public struct PeopleJournal {
         public let isThere: Bool
     }
 
+    /// A time in which nobody could call.
+    public struct Outage: Sendable {
+        /// From when on.
+        public let at: Moment
+        /// Until when; nil: it lasts.
+        public internal(set) var until: Moment?
+        /// Why.
+        public let why: String
+    }
+
+    /// Outages that are kept.
+    static let outagesMax = 100
+
     // Whoever floods the server pushes out his own entries only.
     private var refusals = SharedHistory<UserID, Refused>(most: most, share: share)
     private var connections = SharedHistory<UserID, Connection>(most: most, share: share)
+    private var outages: [Outage] = []
 
     mutating func refused(
         _ operation: Operation, by user: UserID, _ refusal: Refusal, at now: Moment
@@ -56,6 +70,26 @@ public struct PeopleJournal {
     mutating func connection(of address: Address, isThere: Bool, _ why: String?, at now: Moment) {
         let entry = Connection(at: now, device: address.device, why: why, isThere: isThere)
         connections.append(entry, of: address.user)
+    }
+
+    /// Nobody can call from now on.
+    ///
+    /// - Parameter isAnother: whether somebody could since the last time; else that goes on.
+    mutating func beginOutage(_ why: String, isAnother: Bool, at now: Moment) {
+        if !isAnother, let last = outages.indices.last { return outages[last].until = nil }
+        if outages.count >= Self.outagesMax { outages.removeFirst() }
+        outages.append(Outage(at: now, why: why))
+    }
+
+    mutating func endOutage(at now: Moment) {
+        guard let last = outages.indices.last, outages[last].until == nil else { return }
+        outages[last].until = now
+    }
+
+    /// The times since a moment in which nobody could call, the oldest first. Whoever tried was
+    /// mostly sent away before his request was read, so that it is told of everybody.
+    public func outages(since: Moment) -> [Outage] {
+        outages.filter { $0.until.map { $0 >= since } ?? true }
     }
 
     /// Nothing is known of `user` any more.

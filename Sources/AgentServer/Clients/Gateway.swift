@@ -164,8 +164,10 @@ final class Gateway {
         let isReturning = desk.sessions[address] != nil
         guard admission.makeRoom(isReturning: isReturning, limits: limits) else {
             metrics.refusedConnections += 1
-            throw Refusal(
+            let refusal = Refusal(
                 .unavailable, "too many connections", retryAfter: Self.lookAroundEvery * 10)
+            exchange.journal?.noteTurnedAway(address, refusal.message, at: exchange.now())
+            throw refusal
         }
         admission.identifies(link.transport)
         link.transport.isKnown = true

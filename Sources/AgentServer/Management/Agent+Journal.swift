@@ -76,6 +76,8 @@ extension Agent {
         let people = exchange.journal?.people
         let refused = people?.refused(inviting: facts.user, since: since) ?? []
         let tried = people?.refused(by: facts.user, since: since) ?? []
+        let outages = people?.outages(since: since) ?? []
+        let begun = exchange.journal?.begun
         let connections = facts.connections.filter { $0.at >= since }
         func next() {
             guard let call = rest.popFirst(), let keeper = management.keeper else {
@@ -87,6 +89,8 @@ extension Agent {
                             "since_at": .integer(since.milliseconds), "items": .array(items),
                             "refused": .array(refused.map(\.json)),
                             "tried": .array(tried.map(\.json)),
+                            "outages": .array(outages.map(\.json)),
+                            "kept_since_at": begun.map { .integer($0.milliseconds) } ?? .null,
                             "connections": .array(connections.map(\.json)),
                         ]))
             }
@@ -116,6 +120,16 @@ extension PeopleJournal.Refused {
             "at": .integer(at.milliseconds), "caller": .string(caller.text),
             "invitees": .array(invitees.map { .string($0.text) }),
             "code": .string(code.rawValue), "text": .string(message),
+        ]
+    }
+}
+
+extension PeopleJournal.Outage {
+    /// `at`, `until_at`, `text`.
+    fileprivate var json: JSONValue {
+        [
+            "at": .integer(at.milliseconds),
+            "until_at": until.map { .integer($0.milliseconds) } ?? .null, "text": .string(why),
         ]
     }
 }

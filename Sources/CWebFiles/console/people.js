@@ -140,12 +140,17 @@ function whyNot(answer) {
   const tried = (answer.tried ?? []).map((one) => h("li", {}, moment(one.at), " could not call ",
     between(one.invitees.map(userLink)), ": ",
     h("strong", { class: "bad" }, `${one.code}, ${one.text}`)));
+  const outages = (answer.outages ?? []).map((one) => h("li", {}, moment(one.at), " to ",
+    one.until_at ? moment(one.until_at) : "now", ": ", h("strong", { class: "bad" }, one.text)));
   const lines = answer.connections.slice(-20).map((one) => h("li", {}, moment(one.at), " ",
     `${one.device} ${one.state}`, one.why ? ` (${one.why})` : ""));
   return [
     rows.length + refused.length
       ? h("ul", {}, rows, refused) : h("p", {}, "Nobody called in that time."),
     tried.length ? [h("h2", {}, "Calls that were refused"), h("ul", {}, tried)] : null,
+    outages.length ? [h("h2", {}, "Nobody could call"), h("ul", {}, outages)] : null,
+    answer.kept_since_at > answer.since_at ? h("p", {}, "Refusals and devices before ",
+      moment(answer.kept_since_at), " are not known: the server began then.") : null,
     lines.length ? [h("h2", {}, "Devices came and went"), h("ul", {}, lines)] : null,
   ];
 }

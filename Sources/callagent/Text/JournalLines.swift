@@ -97,12 +97,28 @@ enum JournalLines {
             return line(
                 one["at"], "\(one["device"]?.string ?? "?") \(one["state"]?.string ?? "")\(why)")
         }
-        if calls.isEmpty, refused.isEmpty {
-            let since = answer["since_at"]?.integer.map { DecisionText.day(Moment($0)) } ?? "?"
-            let nobody = Screen.plain("nobody called \(user) since \(since)")
-            return [nobody] + tried + connections
+        let rest = refused + tried + outages(answer) + connections + horizon(answer)
+        guard calls.isEmpty, refused.isEmpty else { return calls + rest }
+        let since = answer["since_at"]?.integer.map { DecisionText.day(Moment($0)) } ?? "?"
+        return [Screen.plain("nobody called \(user) since \(since)")] + rest
+    }
+
+    /// Times in which nobody could call, so that nothing is known of those who wanted to.
+    private static func outages(_ answer: JSONValue) -> [String] {
+        (answer["outages"]?.array ?? []).map { one in
+            let until = one["until_at"]?.integer.map { DecisionText.day(Moment($0)) } ?? "now"
+            return line(
+                one["at"], "nobody could call, until \(until): \(one["text"]?.string ?? "?")")
         }
-        return calls + refused + tried + connections
+    }
+
+    /// What is in memory only, an earlier process has taken along.
+    private static func horizon(_ answer: JSONValue) -> [String] {
+        guard let kept = answer["kept_since_at"]?.integer,
+            kept > answer["since_at"]?.integer ?? 0
+        else { return [] }
+        let day = DecisionText.day(Moment(kept))
+        return ["refusals and devices before \(day) are not known: the server began then"]
     }
 
     private static func line(_ at: JSONValue?, _ text: String) -> String {
