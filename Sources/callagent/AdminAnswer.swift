@@ -47,7 +47,9 @@ enum AdminAnswer {
 
     private static func ask(_ request: HTTPRequest, of server: ServerAddress) -> AdminAnswer {
         let answer = waiting(for: server) { loop, completion in
+            let watch = SilenceWatch(server, on: loop) { completion(.unreachable($0)) }
             HTTPExchange.send(request, to: server, on: loop) { result in
+                watch.end()
                 completion(AdminAnswer(result, from: server))
             }
         }

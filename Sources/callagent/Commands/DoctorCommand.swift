@@ -41,10 +41,11 @@ extension Doctor {
                     "process \(process) runs and takes no calls: \(words)",
                     "it goes on by itself when a node owns; callagent cluster says which one does"))
         case .unreachable:
+            let found = Standstill(of: process)
             return note(
                 .trouble(
-                    "process \(process) has the state directory and does not answer at \(server)",
-                    "look at its log; if it hangs, end it and start it again"))
+                    "process \(process), which has the state directory, \(found.text) at \(server)",
+                    found.advice))
         }
         let version = status["version"]?.string ?? "?"
         if version != Agent.version || Self.isReplaced(process) {
