@@ -1,6 +1,7 @@
 """`callagent doctor`: it finds what is wrong, running or stopped, and says what to do."""
 
 import os
+import re
 import resource
 import sqlite3
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from agent import as_other_user, wait_for
 from clock import WrongClock
+from preload import preload
 from test_admission import KEYS, token
 from test_tls import CONFIG, certify
 
@@ -411,6 +413,33 @@ def test_a_store_that_fails_and_is_open_again(make_agent):
     assert agent.tool("revoke", "nobody")[0] == 0
     code, output = doctor(agent)
     assert code == 0 and "no space is left" not in output, output
+
+
+# A disk that takes half a second to have what is written.
+SLOW = r"""
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <unistd.h>
+static int slow(int number, int file) {
+  if (access("slow", F_OK) == 0) usleep(500000);
+  return syscall(number, file);
+}
+int fsync(int file) { return slow(SYS_fsync, file); }
+int fdatasync(int file) { return slow(SYS_fdatasync, file); }
+"""
+
+
+def test_a_disk_that_is_slow(make_agent):
+    """The server is ready, and every second call is refused."""
+    agent = make_agent(KEYS + 'limits = { commit_time = "100ms" }\n')
+    preload(agent, SLOW)
+    agent.start()
+    assert "is slow" not in doctor(agent)[1]
+    (agent.folder / "slow").touch()
+    agent.tool("revoke", "nobody")
+    code, output = doctor(agent)
+    assert code == 0 and advised(output, "warn", "the store is slow: 1 commits"), output
+    (agent.folder / "slow").unlink()
 
 
 def test_others_may_look_into_the_state(make_agent):

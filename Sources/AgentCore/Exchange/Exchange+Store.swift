@@ -52,7 +52,7 @@ extension Exchange {
     /// Everybody waited for this commit: who asks why is to find the disk.
     func noteLateness(_ duration: Milliseconds) {
         guard duration > limits.commitWithin else { return }
-        lateCommits += 1
+        (lateCommits, lastLateAt) = (lateCommits + 1, now())
         guard let left = repeated.admit("commit", at: now()) else { return }
         shell.log(.warn, "store was late", ("ms", "\(duration)"), ("left_out", "\(left)"))
     }

@@ -87,6 +87,8 @@ public final class Exchange {
     public internal(set) var figures = CallFigures()
     /// Commits that took longer than `commitWithin`.
     public internal(set) var lateCommits: UInt64 = 0
+    /// When the last of them ended; nil: there was none.
+    public internal(set) var lastLateAt: Moment?
     var repeated = RepeatedLine()
     /// To which trace what happens belongs, for whoever looks at a whole system.
     var traces = RequestTraces()

@@ -26,8 +26,9 @@ extension Finding {
         of process: String, status: JSONValue, connections: Int, plugins: JSONValue,
         _ others: (files: JSONValue, webhooks: JSONValue)
     ) -> [Finding] {
-        readiness(of: process, status) + clock(status) + load(status, most: connections)
-            + ofPlugins(plugins) + alarms(others.files) + receivers(others.webhooks)
+        readiness(of: process, status) + lateness(status) + clock(status)
+            + load(status, most: connections) + ofPlugins(plugins) + alarms(others.files)
+            + receivers(others.webhooks)
     }
 
     private static func readiness(of process: String, _ status: JSONValue) -> [Finding] {
@@ -51,6 +52,20 @@ extension Finding {
             ]
         }
         return [.good("\(process) runs, version \(version), and takes calls")]
+    }
+
+    /// A disk that was slow so lately, in milliseconds, is so now, as far as anybody knows.
+    private static let lately: Int64 = 600_000
+
+    private static func lateness(_ status: JSONValue) -> [Finding] {
+        guard let ago = status["late_commit_ago_ms"]?.integer, ago < lately else { return [] }
+        let count = status["figures"]?["late_commits"]?.integer ?? 1
+        return [
+            .warning(
+                "the store is slow: \(count) commits took longer than limits.commit_time, the last "
+                    + "one \(ago / 1_000) s ago; what came meanwhile was refused (unavailable)",
+                "look who writes on this disk (iostat -x, iotop), and at the system's log (dmesg)")
+        ]
     }
 
     private static func clock(_ status: JSONValue) -> [Finding] {

@@ -82,6 +82,8 @@ extension Agent {
             "alarms": .array(alarmsShown.map { .string($0) }),
             "clock_gap_ms": .integer(exchange.wallGap),
             "unnamed_proxy": gateway.unnamedProxy.map { .string($0) } ?? .null,
+            "late_commit_ago_ms": exchange.lastLateAt.map { .integer(exchange.now() - $0) }
+                ?? .null,
             "store_error": exchange.storeTrouble.map { .string($0) } ?? .null,
         ]
     }
@@ -109,6 +111,7 @@ extension Agent {
             "refused_strangers": .integer(Int64(admin.desk.refusedStrangers)),
             "policy_backlog": .integer(Int64(exchange.policies?.backlog ?? 0)),
             "commit_age_ms": .integer(exchange.commitAge),
+            "late_commits": .integer(Int64(exchange.lateCommits)),
             "pushes_open": .integer(Int64(outbound.pushes.count)),
             "webhooks_open": .integer(Int64(outbound.webhooks.count)),
             "audit_left_out": .integer(Int64(admin.desk.audit?.leftOut ?? 0)),
