@@ -4,6 +4,7 @@ import hashlib
 import socket
 import ssl
 import subprocess
+import urllib.request
 
 import pytest
 
@@ -51,6 +52,33 @@ def test_doctor_tells_of_a_certificate_of_links_that_runs_out(nodes, tmp_path):
     said = node.tool("doctor")[1]
     assert [line for line in said.splitlines()
             if line.startswith("warn") and "a.pem" in line and "runs out" in line], said
+
+
+def test_figures_tell_when_a_certificate_of_links_runs_out(nodes, tmp_path):
+    owner, b, _ = nodes
+    authority(tmp_path)
+    metrics = free_port()
+    for node in (owner, b):
+        name = node.folder.name
+        certify(tmp_path, "ca", name, name)
+        node.place = free_port()
+        node.configure(secure_config(tmp_path, name, node.place)
+                       + (f'metrics = "127.0.0.1:{metrics}"\n' if node is b else ""))
+    owner.start()
+    b.launch()
+    wait_for("b serves", lambda: answers(b))
+
+    def end(name):
+        certificate = ssl._ssl._test_decode_cert(str(tmp_path / f"{name}.pem"))
+        return ssl.cert_time_to_seconds(certificate["notAfter"])
+
+    figure = "callagent_link_not_after_timestamp_seconds"
+    assert owner.metrics()[figure] == end("a")
+    with urllib.request.urlopen(f"http://127.0.0.1:{metrics}/metrics") as reply:
+        text = reply.read().decode()
+    assert f"\n{figure} {end('b')}\n" in text, text
+    # Clients are shown the certificate of the node that has their connections.
+    assert "# HELP callagent_tls_not_after_timestamp_seconds " in text
 
 
 def test_nodes_show_each_other_certificates_and_a_wrong_one_is_refused(nodes, tmp_path):

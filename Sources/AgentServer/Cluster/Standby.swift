@@ -341,6 +341,12 @@ extension Standby: HTTPLinkOwner {
         let samples: [Metrics.Sample] =
             [.gauge("standby", "Whether this node stands by.", 1)] + (front?.samples ?? [])
             + (front == nil ? [] : sighting.samples)
-        return samples.map(\.text).joined() + FigureFamily.node(member.node, owns: false).text
+        // Clients are shown the certificate of the node that has their connections.
+        let families =
+            FigureFamily.certificates(
+                tls: listeners.first?.tls?.expiresAt,
+                link: member.linkPlan?.accepting?.expiresAt)
+            + [.node(member.node, owns: false)]
+        return (samples.map(\.text) + families.map(\.text)).joined()
     }
 }

@@ -26,15 +26,13 @@ extension Doctor {
 
     /// Where it has run out no new link is made, so that front ends serve nobody.
     private mutating func examineLinkCertificate(_ cluster: Configuration.Cluster) {
-        guard let plan = try? LinkPlan(cluster, file: file), let path = cluster.certificate,
-            let end = plan.accepting?.expiresAt
+        guard let context = try? LinkPlan(cluster, file: file)?.accepting,
+            let path = cluster.certificate
         else { return }
-        let left = end - Clock.wallMilliseconds() / 1_000
-        guard left < 14 * 86_400 else { return note(.good("cluster: \(path)")) }
-        let words = left < 0 ? "has run out" : "runs out in \(left / 3_600) h"
-        let advice = "renew it, then restart this node: without it there is no link"
-        let text = "the certificate \(path) of cluster \(words)"
-        note(left < 0 ? .trouble(text, advice) : .warning(text, advice))
+        examineTime(
+            of: context, "the certificate \(path) of cluster",
+            "renew it, then restart this node: without it there is no link",
+            good: "cluster: \(path)")
     }
 
     private static func advice(on kind: StoreError.Kind) -> String {

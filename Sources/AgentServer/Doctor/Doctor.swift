@@ -137,6 +137,31 @@ public struct Doctor {
         }
     }
 
+    /// Judges a certificate by its time.
+    ///
+    /// - Parameters:
+    ///   - name: how it is called.
+    ///   - advice: what to do where it ends.
+    mutating func examineTime(
+        of context: TLSContext, _ name: String, _ advice: String, good: String
+    ) {
+        let now = Clock.wallMilliseconds() / 1_000
+        let left = (context.expiresAt ?? .max) - now
+        if let begin = context.validFrom, begin > now {
+            note(
+                .trouble(
+                    "\(name) is not valid for another \((begin - now) / 3_600 + 1) h",
+                    "check the clock of this machine, or wait"))
+        }
+        let (day, hour): (Int64, Int64) = (86_400, 3_600)
+        switch left {
+        case ..<0: note(.trouble("\(name) has run out", advice))
+        case ..<(2 * day): note(.warning("\(name) runs out in \(left / hour) h", advice))
+        case ..<(14 * day): note(.warning("\(name) runs out in \(left / day) days", advice))
+        default: note(.good(good))
+        }
+    }
+
     private mutating func examineTLS() {
         guard let files = AgentOptions.certificate(of: configuration) else {
             guard isReachable else { return }
@@ -146,29 +171,9 @@ public struct Doctor {
                     "configure tls, or put a proxy in front and listen on 127.0.0.1"))
         }
         do throws(EventLoopError) {
-            let context = try files.load()
-            let now = Clock.wallMilliseconds() / 1_000
-            let left = (context.expiresAt ?? .max) - now
-            if let begin = context.validFrom, begin > now {
-                note(
-                    .trouble(
-                        "the certificate \(files.certificate) is not valid for another "
-                            + "\((begin - now) / 3_600 + 1) h",
-                        "check the clock of this machine, or wait"))
-            }
-            switch left {
-            case ..<0:
-                note(
-                    .trouble(
-                        "the certificate \(files.certificate) has run out",
-                        "renew it, then callagent reload"))
-            case ..<(14 * 86_400):
-                note(
-                    .warning(
-                        "the certificate \(files.certificate) runs out in \(left / 86_400) days",
-                        "renew it, then callagent reload"))
-            default: note(.good("tls: \(files.certificate)"))
-            }
+            examineTime(
+                of: try files.load(), "the certificate \(files.certificate)",
+                "renew it, then callagent reload", good: "tls: \(files.certificate)")
         } catch {
             note(.trouble("\(error)", "fix the file; nothing starts or reloads without it"))
         }

@@ -122,10 +122,6 @@ extension Agent {
     }
 
     private var processFamilies: [FigureFamily] {
-        var certificate = FigureFamily(
-            "callagent_tls_not_after_timestamp_seconds",
-            "When the certificate runs out, since 1970 UTC.", .gauge)
-        if let end = certificateEnd { certificate.add([:], UInt64(max(0, end))) }
         var free = FigureFamily(
             "callagent_state_free_bytes", "What is free where the state is kept.", .gauge)
         if let bytes = (exchange.store as? StoreThreads)?.freeBytes {
@@ -142,11 +138,14 @@ extension Agent {
             FigureFamily(
                 "callagent_log_lines_total", "Lines of the log, those left out too.", "level",
                 log.lines),
-            certificate, free,
+            free,
             .info("callagent_build_info", "Which version it is.", ["version": Self.version]),
             .info(
                 "callagent_generation_info", "Which plugins and settings are in force.",
                 reloader.map { ["generation": $0.active.name] }),
-        ] + (member.map { [.node($0.node, owns: true)] } ?? [])
+        ]
+            + FigureFamily.certificates(
+                tls: certificateEnd, link: member?.linkPlan?.accepting?.expiresAt)
+            + (member.map { [.node($0.node, owns: true)] } ?? [])
     }
 }

@@ -43,6 +43,20 @@ struct FigureFamily {
         return family
     }
 
+    /// When the certificates end that clients are shown and that other nodes are, in seconds since
+    /// 1970 UTC; nil: there is none.
+    static func certificates(tls: Int64?, link: Int64?) -> [Self] {
+        var shown = Self(
+            "callagent_tls_not_after_timestamp_seconds",
+            "When the certificate runs out, since 1970 UTC.", .gauge)
+        if let tls { shown.add([:], UInt64(max(0, tls))) }
+        var nodes = Self(
+            "callagent_link_not_after_timestamp_seconds",
+            "When the certificate for other nodes runs out, since 1970 UTC.", .gauge)
+        if let link { nodes.add([:], UInt64(max(0, link))) }
+        return [shown, nodes]
+    }
+
     /// Which node of a cluster it is.
     static func node(_ name: String, owns: Bool) -> Self {
         .info(
