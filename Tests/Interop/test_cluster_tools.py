@@ -6,10 +6,12 @@ import time
 
 from agent import wait_for
 from calls import ended, invite
-from cluster import answers, owns
+from cluster import answers, owns, tool
 from link import RawLink, counted, word
+from preload import preload
 from test_admission import KEYS, token
 from test_links import linked  # noqa: F401
+from test_standstill import HANG
 
 DESK = 'plugins = { "desk" }\nanswer_for = { "desk" }\n'
 BUSY = 'on.invite(function(call) return reject "busy" end)\n'
@@ -174,3 +176,23 @@ def test_a_node_manages_only_with_what_the_database_says(linked, database):  # n
     stranger.say("manages", word(1) + manager("king", token) + asked)
     assert stranger.is_ended()
     assert b.connect("alice").ok("ping") == {}
+
+
+def test_an_owner_that_stands_still_is_not_said_to_serve(nodes):
+    """The lease is kept by a thread of its own, which goes on without the loop."""
+    owner = nodes[0]
+    preload(owner, HANG)
+    owner.start()
+    assert tool(owner)[0] == 0
+    (owner.folder / "awake").touch()
+    (owner.folder / "hang").touch()
+    wait_for("the loop to hang", (owner.folder / "hangs").exists)
+    said = wait_for("what is wrong", lambda: (
+        found := tool(owner)) and "its process stands still" in found[1] and found)
+    assert said[0] == 1 and said[1].startswith(
+        "a, epoch 1 owns and takes no calls: its process stands still\n"), said
+    shown = json.loads(tool(owner, "--json")[1])
+    assert (shown["owner"], shown["trouble"]) == ("a", "its process stands still")
+    (owner.folder / "hang").unlink()
+    wait_for("calls", lambda: tool(owner)[0] == 0)
+    assert "stands still" not in tool(owner)[1]

@@ -38,6 +38,8 @@ public final class ClusterMember: Sendable {
     private let ears = Locked(MemberEars())
     /// Until when it may speak as the owner, by `Clock.bootMilliseconds`.
     private let silentAt = Atomic<Int64>(.min)
+    /// What the loop of an owner said last: when, and why it takes no calls; nil: it has not begun.
+    private let service = Locked<(at: Int64, trouble: String)?>(nil)
     /// The takeover since which it owned last; 0: it never did.
     private let ownEpoch = Atomic<UInt32>(0)
     /// When the lease's thread ends, if it has not given up before; `max`: it does not.
@@ -146,8 +148,28 @@ public final class ClusterMember: Sendable {
     /// How long a living node may say nothing.
     private var silence: Milliseconds { max(3_000, times.lease) }
 
+    /// The loop of an owner turns; `trouble`: why it takes no calls, empty where it does.
+    func serves(_ trouble: String) {
+        service.withLock { $0 = (Clock.bootMilliseconds(), trouble) }
+    }
+
+    /// It serves no more.
+    func endsServing() { service.withLock { $0 = nil } }
+
+    /// A loop that has not turned for so long stands still, in milliseconds.
+    private static let stillAfter: Int64 = 5_000
+
+    /// Why the owner takes no calls; empty: it does. The thread of the lease goes on without the
+    /// loop, so that nobody would see it by that.
+    private var whyNotServing: String {
+        guard let (at, trouble) = service.withLock({ $0 }) else { return "" }
+        let isStill = Clock.bootMilliseconds() - at > Self.stillAfter
+        return isStill ? "its process stands still" : trouble
+    }
+
     /// One order, or a pause; false: it is over.
     private func turn(_ lease: inout Lease, _ connection: LeaseConnection) -> Bool {
+        if epoch != 0 { connection.note.whyNot = whyNotServing }
         if let order = lease.next(at: Clock.bootMilliseconds(), token: Self.newToken()) {
             let (hadTrouble, before) = (connection.trouble != nil, lease.seen?.term)
             let past = lease.setBack

@@ -183,6 +183,11 @@ extension ClusterState {
         !isReleased && nodes.contains { $0.isAlive && $0.note.name == term.owner }
     }
 
+    /// Why the owner takes no calls, as its node says; nil: it does, or nobody owns.
+    public var ownersTrouble: String? {
+        hasOwner ? nodes.first { $0.note.name == term.owner }?.trouble : nil
+    }
+
     /// Who sees whom.
     public var view: ClusterView { ClusterView(owner: term.owner, nodes) }
 
@@ -209,6 +214,7 @@ extension ClusterState {
         writer.object {
             $0.field("space", Space.usual)
             if hasOwner { $0.field("owner", term.owner) } else { $0.null("owner") }
+            $0.field("trouble", ownersTrouble)
             $0.field("epoch", Int64(term.epoch))
             if let importing { $0.field("importing", importing) }
             $0.array("nodes") {

@@ -69,11 +69,14 @@ final class Ownership {
     /// Hears nothing more.
     func close() {
         member.tell(nil)
+        member.endsServing()
         watch = nil
     }
 
     private func look() {
         lookAtLease()
+        let trouble = exchange.isReady ? nil : exchange.storeTrouble
+        member.serves(trouble.map { "its store is away: \($0)" } ?? "")
         watch?.arm(at: Clock.bootMilliseconds() + Self.lookEvery)
     }
 

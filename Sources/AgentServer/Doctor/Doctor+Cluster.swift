@@ -73,6 +73,11 @@ extension Doctor {
             if node.isLost {
                 let advice = "start it, or callagent cluster forget \(name)"
                 note(.warning("node \(name) is lost", advice))
+            } else if state.hasOwner, name == state.term.owner, let why = node.trouble {
+                note(
+                    .trouble(
+                        "node \(name) owns and takes no calls: \(why)",
+                        "look at its log; end its process, and another node takes over"))
             } else if node.isAlive, let why = node.trouble {
                 note(
                     .trouble(

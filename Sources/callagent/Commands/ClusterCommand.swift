@@ -19,7 +19,8 @@ extension Command {
             case .show:
                 let state = try tool.state()
                 if arguments.has("--json") { Screen.say(state.json) } else { show(state) }
-                return state.hasOwner ? ExitCode.success : ExitCode.failure
+                let isServed = state.hasOwner && state.ownersTrouble == nil
+                return isServed ? ExitCode.success : ExitCode.failure
             case .make: Screen.say(try tool.prepare())
             case .bringIn(let path):
                 for line in try tool.importAll(from: path, { _ in }) { Screen.say(line) }
@@ -62,8 +63,8 @@ extension Command {
     }
 
     private static func show(_ state: ClusterState) {
-        let owner = state.hasOwner ? "\(state.term) owns" : "no living node owns"
-        Screen.say(owner)
+        let trouble = state.ownersTrouble.map { " and takes no calls: \($0)" } ?? ""
+        Screen.say(state.hasOwner ? "\(state.term) owns\(trouble)" : "no living node owns")
         if let path = state.importing {
             Screen.say(
                 "the import of \(path) is under way or did not end, and no node owns before: "
@@ -83,7 +84,10 @@ extension Command {
             if node.isAlive, !note.link.isEmpty, state.nodes.count > 1 {
                 Screen.say("  seen by: \(seers.isEmpty ? "nobody" : seers.joined(separator: ", "))")
             }
-            if let why = state.whyNot(node) { Screen.say("  may not own: \(why)") }
+            // Of the owner it stands in the first line.
+            if node.note.name != state.term.owner || !state.hasOwner, let why = state.whyNot(node) {
+                Screen.say("  may not own: \(why)")
+            }
             let names = state.differing(node)
             guard node.isAlive, !names.isEmpty else { continue }
             Screen.say("  other settings than the owner: \(names.joined(separator: ", "))")
