@@ -158,7 +158,7 @@ export class Agent {
   /** `bye` logs the device out; else the server waits a while for it to come back. */
   stop(options?: { bye?: boolean }): Promise<void>;
   /** Calls people. An aborted invitation is cancelled, should it ring all the same. */
-  invite(invitees: string[], options?: InviteOptions): Promise<Call>;
+  invite(invitees: string[], options?: InviteOptions, more?: RequestOptions): Promise<Call>;
   /** Any operation of the protocol. */
   request<Op extends keyof Operations>(
     op: Op,

@@ -165,9 +165,12 @@ export class Agent extends Emitter {
   }
 
   /** Calls people; an aborted one is cancelled, should it ring all the same. */
-  async invite(invitees, /** @type {any} */ { signal, key, wait, within, ...options } = {}) {
+  // Options stand last, as everywhere; those that stand among the call's own are older.
+  async invite(
+    invitees, /** @type {any} */ { signal, key, wait, within, ...options } = {}, more = {}) {
     const data = { invitees, ...toWire(options) };
-    const ok = await this.request("call.invite", data, { signal, key, wait, timeout: within });
+    const own = { signal, key, wait, timeout: within };
+    const ok = await this.request("call.invite", data, { ...own, ...more });
     return this.#calls.invited(ok);
   }
 

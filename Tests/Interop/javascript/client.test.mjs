@@ -129,6 +129,12 @@ await carol.stop({ bye: true });
 const under = alice.request("call.list");
 await bob.stop({ bye: true });
 assert.equal((await under).calls.length, 2);
+
+// Options stand last in every method, and what is not sent for them does not ring on.
+const given = new AbortController();
+const aborted = alice.invite(["frank"], { mode: "common" }, { signal: given.signal });
+given.abort();
+await assert.rejects(aborted, { name: "AbortError" });
 alice.stop();
 assert.equal(alice.state, "stopped");
 await assert.rejects(alice.request("ping"), StoppedError);
