@@ -27,7 +27,7 @@ extension ConfigurationField {
         .server("limits.timers_per_cause", "integer", "64", "Of those, of a pair of accounts.") {
             c, v throws(LuaProblem) in c.limits.plugin.timersOfCause = try v.integer(1...1_000_000)
         },
-        .server("limits.limit_keys", "integer", "100000", "Counted by `limit` of a plugin.") {
+        .server("limits.limit_keys", "integer", "10000", "Counted by `limit` of a plugin.") {
             c, v throws(LuaProblem) in c.limits.plugin.limitKeys = try v.integer(10...10_000_000)
         },
         .server(

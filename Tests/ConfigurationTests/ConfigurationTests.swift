@@ -336,6 +336,18 @@ import Testing
         }
     }
 
+    /// The table says by hand what holds without a word; who writes that down changes nothing.
+    @Test func theStandardOfALimitIsItsStandard() throws {
+        let silent = try read("").limits
+        let written = ConfigurationField.all.filter {
+            $0.name.hasPrefix("limits.") && $0.standard != "none"
+        }
+        #expect(written.count > 50)
+        for field in written {
+            #expect(try read("\(field.name) = \(field.standard)").limits == silent, "\(field.name)")
+        }
+    }
+
     @Test func theTableOfTheOperatorsNames() {
         let rows = ConfigurationField.table().split(separator: "\n")
         #expect(rows.count == ConfigurationField.all.count)
