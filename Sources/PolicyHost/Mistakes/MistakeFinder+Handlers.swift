@@ -29,7 +29,7 @@ extension MistakeFinder {
             let text =
                 hook.kind == .report
                 ? "on.\(hook.rawValue) only reports: a decision decides nothing here"
-                : "on.\(hook.rawValue) cannot answer with '\(name)'"
+                : "on.\(hook.rawValue) cannot answer with '\(name)'\(hook.instead)"
             return report(text, range)
         }
         guard hook.kind != .report, let kinds = type.kinds,
@@ -146,6 +146,11 @@ extension Hook {
         case .extendedData: ["table", "text"]
         default: []
         }
+    }
+
+    /// What it can answer with.
+    fileprivate var instead: String {
+        decisions.isEmpty ? "" : " (it can with \(decisions.joined(separator: ", ")))"
     }
 
     fileprivate var isNotThis: String {

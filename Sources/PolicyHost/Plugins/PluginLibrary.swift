@@ -93,6 +93,11 @@ public struct PluginLibrary: Sendable {
     /// ` (did you mean 'NAME'?)` for a plugin that is not there, or nothing.
     public func hint(for name: String) -> String { Suggestion.text(for: name, among: names) }
 
+    /// Where a plugin was looked for; one whose bundled plugins are away has the first folder only.
+    private var nowhere: String {
+        folders.isEmpty ? "" : " in " + folders.joined(separator: " or ")
+    }
+
     /// Files beside the operator's that no list names: they do nothing.
     public func unlisted(in configuration: Configuration) -> [String] {
         guard let own = folders.first else { return [] }
@@ -116,7 +121,9 @@ public struct PluginLibrary: Sendable {
             } else {
                 let hint = Suggestion.text(for: entry.name, among: names)
                 problems.append(
-                    configuration.problem("plugin '\(entry.name)' not found\(hint)", at: "plugins"))
+                    configuration.problem(
+                        "plugin '\(entry.name)' not found\(hint.isEmpty ? nowhere : hint)",
+                        at: "plugins"))
             }
         }
         problems += configuration.strayTables()
