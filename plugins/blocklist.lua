@@ -30,7 +30,7 @@ on.invite(function(call)
 end)
 
 on.dial(function(call)
-  if cfg.dial and is_blocked(call.caller) then return refuse(cfg.reason) end
+  if cfg.dial and is_blocked(call.inviter) then return refuse(cfg.reason) end
 end)
 
 test("who is not on the list is left to the next plugin", function(t)
@@ -49,4 +49,8 @@ test("with dial they cannot call anybody", function(t)
   t.options { callers = { "mallory" }, dial = true }
   t.expect(t.dial { from = "mallory", to = { "ann", "bob" } }, refuse "blocked")
   t.expect(t.dial { from = "ann", to = "mallory" }, nil)
+  t.invite { from = "ann", to = "mallory" }
+  t.accept()
+  t.expect(t.dial { by = "mallory", to = "bob" }, refuse "blocked")
+  t.expect(t.dial { by = "ann", to = "bob" }, nil)
 end)

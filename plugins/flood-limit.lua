@@ -1,7 +1,8 @@
 -- flood-limit: refuse callers who call too often, and more calls than an account can take.
 --
--- A caller may place so many calls, to whomever, and an account that the plugins answer for takes
--- so many from everybody together, within a sliding window. Refused attempts do not count.
+-- A user may call so often, to whomever and into calls under way, and an account that the plugins
+-- answer for takes so many from everybody together, within a sliding window. Refused attempts do
+-- not count.
 --
 -- Options
 --   calls      calls that one caller may place                      20
@@ -21,8 +22,9 @@ local cfg = config {
 }
 
 on.dial(function(call)
-  if cfg.exempt:has(call.caller) then return end
-  if not limit("from " .. call.caller.id, cfg.calls, cfg.within) then return refuse "limit" end
+  local asker = call.inviter
+  if cfg.exempt:has(asker) then return end
+  if not limit("from " .. asker.id, cfg.calls, cfg.within) then return refuse "limit" end
 end)
 
 on.invite(function(call)
@@ -42,6 +44,16 @@ test("the call after the last one allowed is refused, until time has passed", fu
   t.expect(t.dial { from = "eve", to = "dora" }, nil)
   t.advance "4s"
   t.expect(t.dial { from = "ann", to = "dora" }, nil)
+end)
+
+test("who adds people too often is refused, and not who made the call", function(t)
+  t.options { calls = 2 }
+  t.invite { from = "ann", to = "bob" }
+  t.accept()
+  t.expect(t.dial { by = "bob", to = "carl" }, nil)
+  t.expect(t.dial { by = "bob", to = "dora" }, nil)
+  t.expect(t.dial { by = "bob", to = "eve" }, refuse "limit")
+  t.expect(t.dial { from = "ann", to = "eve" }, nil)
 end)
 
 test("an account that gets too many calls is busy", function(t)

@@ -25,7 +25,8 @@ extension PolicyHost {
         case .dial(let call, let user, let invitees):
             chain = Chain(
                 id: id, generation: answering,
-                view: CallView(call: call, facts: facts, now: now, invitees: invitees),
+                view: CallView(
+                    call: call, facts: facts, now: now, asker: user, invitees: invitees),
                 inquiry: .dial(user: user, invitees: invitees), cause: cause,
                 deadline: question.decideBy, place: 0, since: now)
         case .join(let call, let user), .token(let call, let user):

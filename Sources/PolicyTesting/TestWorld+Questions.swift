@@ -160,17 +160,36 @@ extension TestWorld {
 
     func dial(_ arguments: Arguments) throws(Refused) -> LuaValue {
         // The draft that servers ask about has those in it who would be called.
-        let call = try describedCall(arguments[0], arguments.name)
-        goOn(with: call)
-        let invitees = call.participants.dropFirst().map(\.user)
+        let drafted = try describedCall(arguments[0], arguments.name, more: ["by"])
+        let invitees = Array(drafted.participants.dropFirst().map(\.user))
+        var (call, asker) = (drafted, drafted.caller)
+        if let text = arguments[0]["by"].text {
+            // A call under way has them only when they are in it.
+            (call, asker) = (try callUnderWay(arguments), try Self.user(text))
+            guard call.participant(asker)?.state == .joined else {
+                throw Refused("\(arguments.name): by: '\(text)' has not joined the last call")
+            }
+        } else {
+            goOn(with: drafted)
+        }
+        let others = call.participants.map(\.user).filter { !invitees.contains($0) }
         let answer = try ask(
-            .dial(call, user: call.caller, invitees: Array(invitees)),
-            ([call.caller] + invitees).map { facts(of: $0) })
+            .dial(call, user: asker, invitees: invitees),
+            (others + invitees).map { facts(of: $0) })
         switch answer {
         case .refuse(let code, _): return .decision(PLAIN_REFUSE, [.text(code)])
         case .allow(let allowance): return allowance.value
         case .invite, .data, .tooLarge, .views, .token, .none: return .null
         }
+    }
+
+    /// The call to which `t.dial` adds people: the last one, of which it says nothing itself.
+    private func callUnderWay(_ arguments: Arguments) throws(Refused) -> Call {
+        let isSilent = Self.callFields.allSatisfy { $0 == "to" || arguments[0][$0].isNull }
+        guard isSilent, let current else {
+            throw Refused("\(arguments.name): with by, there is to alone, and a call before it")
+        }
+        return current
     }
 
     /// Somebody who was not invited, eve unless the test says who, wants to join.

@@ -36,6 +36,29 @@ def test_the_call_after_the_last_one_allowed_is_refused(make_agent):
     assert error["detail"]["code"] == "limit"
 
 
+def test_who_adds_too_many_is_refused_and_not_who_called(make_agent):
+    agent = make_agent(listed("flood-limit", flood_limit='{ calls = 2, within = "1h" }')).start()
+    alice, bob = agent.connect("alice"), agent.connect("bob")
+    call = invite(alice, "bob", mode="advanced")
+    bob.ok("call.accept", call_id=call)
+    for name in ("carl", "dora"):
+        bob.ok("call.add", call_id=call, invitees=[name])
+    error = bob.refused("call.add", "refused", call_id=call, invitees=["eve"])
+    assert error["detail"]["code"] == "limit"
+    assert invite(alice, "carl", mode="advanced"), "of her two calls this is the second"
+
+
+def test_who_is_blocked_adds_nobody_to_a_call(make_agent):
+    config = listed("blocklist", blocklist='{ callers = { "spam-*" }, dial = true }')
+    agent = make_agent(config).start()
+    alice, spam = agent.connect("alice"), agent.connect("spam-1")
+    call = invite(alice, "spam-1", mode="advanced")
+    spam.ok("call.accept", call_id=call)
+    error = spam.refused("call.add", "refused", call_id=call, invitees=["bob"])
+    assert error["detail"]["code"] == "blocked"
+    alice.ok("call.add", call_id=call, invitees=["bob"])
+
+
 def test_nobody_answers_and_the_call_goes_on(make_agent):
     config = 'answer_for = { "desk" }\n' + listed(
         "forward-no-answer", forward_no_answer='{ to = { "dora", "carl" }, after = "1s" }')

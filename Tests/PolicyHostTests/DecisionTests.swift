@@ -216,6 +216,15 @@ import Testing
         #expect(two == .allow(allowance))
     }
 
+    /// Whoever is in a call may add people to it: it is not its caller who asks then.
+    @Test func whoAddsPeopleIsTheInviter() throws {
+        let rig = try Rig("on.dial(function(call) return refuse(call.inviter.id) end)")
+        for user in [UserID("ann"), UserID("bob")] {
+            let answer = rig.ask(.dial(rig.call(), user: user, invitees: [UserID("carl")])).answer
+            #expect(answer == .refuse(code: user.text, by: "p"))
+        }
+    }
+
     @Test func extendedDataIsFoldedStepByStep() throws {
         let rig = try Rig([
             ("a", "on.extended_data(function(d, call, dir) d.a = dir return d end)"),

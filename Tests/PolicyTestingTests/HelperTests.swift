@@ -307,4 +307,33 @@ import Testing
             """
         #expect(try results(of: text).map { $0.problem?.description } == [nil])
     }
+
+    /// A call under way has those in it whom `call.users` names; whom somebody wants to add are
+    /// `call.invitees` alone, and `call.inviter` is who adds them.
+    @Test func dialAddsPeopleToTheLastCall() throws {
+        let text = """
+            on.dial(function(call)
+              log.info(("%s %s %d %d %s"):format(
+                call.caller.id, call.inviter.id, #call.users, #call.invitees, call.invitees[1].id))
+            end)
+            test("it", function(t)
+              t.invite {}
+              t.accept()
+              t.dial { by = "bob", to = { "carl", "dora" } }
+              t.equal(t.logs(), { "ann ann 2 1 bob", "ann bob 2 2 carl" })
+            end)
+            test("nobody else adds anybody", function(t)
+              t.invite {}
+              t.dial { by = "bob", to = "carl" }
+            end)
+            test("there is no call", function(t)
+              t.dial { by = "bob", to = "carl" }
+            end)
+            """
+        #expect(
+            try results(of: text).map { $0.problem?.description } == [
+                nil, "p.lua:13: t.dial: by: 'bob' has not joined the last call",
+                "p.lua:16: t.dial: with by, there is to alone, and a call before it",
+            ])
+    }
 }

@@ -28,7 +28,7 @@ extension Bindings {
             help: "Lets the time of ring { for_ = … } pass; returns what is decided then."),
         .init(
             name: "dial", type: "fun(invitation: TestCall): Decision?",
-            help: "Asks on.dial; to may be a list."),
+            help: "Asks on.dial; to may be a list. With by, this user adds them to the last call."),
         .init(
             name: "join", type: "fun(call?: TestCall): Decision?",
             help: "Asks on.join about user, who was not invited; eve unless you say who."),

@@ -15,6 +15,8 @@ struct CallView {
     var receiver: UserID?
     /// Who sent the data that is shaped.
     var sender: UserID?
+    /// For `on.dial`: who asks, which in a call under way need not be its caller.
+    var asker: UserID?
     /// For `on.dial`: the users to be invited.
     var invitees: [UserID]?
 
@@ -109,6 +111,9 @@ extension PlainWriter {
                 if let transferor = place(of: transfer?.by, in: people) {
                     mark(PLAIN_CALL_TRANSFERRED_BY, places[transferor])
                 }
+            }
+            if let asker = place(of: view.asker, in: people) {
+                mark(PLAIN_CALL_INVITER, places[asker])
             }
             mark(PLAIN_CALL_USERS, nil)
             listPlaces(of: people.indices) { people[$0].state.isLive }

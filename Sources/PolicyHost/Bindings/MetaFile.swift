@@ -99,11 +99,11 @@ public enum MetaFile {
             "---@class TestCall", "---@field from? string", "---@field to? string|string[]",
             "---@field at? string", "---@field kind? string", "---@field mode? string",
             "---@field timeout? string", "---@field extended_data? any", "---@field group? boolean",
-            "---@field user? string",
+            "---@field user? string", "---@field by? string",
         ],
         [
             "---@class TestEvent: TestCall", "---@field who? string", "---@field reason? string",
-            "---@field by? string", "---@field users? string[]", "---@field was? string",
+            "---@field users? string[]", "---@field was? string",
             "---@field now? string", "---@field data? any",
             "---@field push? TestPush", "---@field generation? string", "---@field plugin? string",
             "---@field message? string", "---@field quarantined? boolean",
