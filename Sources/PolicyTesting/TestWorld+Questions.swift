@@ -45,7 +45,7 @@ extension TestWorld {
         }
         try table.only(Self.callFields + more, name)
         if let time = table["at"].text { setClock(to: try Self.moment(time, now, zone)) }
-        let mode = table["mode"].text ?? "common"
+        let mode = table["mode"].text ?? usualMode.name
         guard let row = ModeRow(named: mode, in: modes) else {
             let hint = Suggestion.text(for: mode, among: modes.map(\.name))
             let own = " (your own modes are read from callagent.lua, or --config FILE)"

@@ -117,6 +117,9 @@ final class TestWorld {
     /// The modes that calls may have.
     var modes: [ModeRow] { board.settings.modes }
 
+    /// The mode of a call that names none, as a server has it.
+    var usualMode: ModeRow { board.settings.defaultMode }
+
     /// The time zone of the plugins.
     var zone: TimeZoneRules { plan.plugins.first?.setting.zone ?? .utc }
 

@@ -336,4 +336,17 @@ import Testing
                 "p.lua:16: t.dial: with by, there is to alone, and a call before it",
             ])
     }
+
+    /// A call that names no mode has the one that it would have at a server.
+    @Test func theModeIsThatOfAServer() throws {
+        let text = """
+            on.invite(function(call) return accept { extended_data = call.mode } end)
+            on.accepted(function(call) call:finish() end)
+            test("it", function(t)
+              t.expect(t.invite {}, accept { extended_data = "advanced" })
+              t.equal(t.calls(), { { op = "finish" } })
+            end)
+            """
+        #expect(try results(of: text).map { $0.problem?.description } == [nil])
+    }
 }
