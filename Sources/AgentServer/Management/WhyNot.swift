@@ -57,17 +57,24 @@ struct WhyNot {
                 .silent, "the device \(device) was told and never acknowledged it"
             )
         }
-        if let push = view.failedPush {
-            let why = push["status"]?.string ?? "?"
-            return (
-                .pushFailed, "the push by \(push["target"]?.string ?? "?") was refused: \(why)"
-            )
-        }
+        if let push = view.failedPush { return Self.failed(push) }
         if let push = view.pushes.first(where: { $0["state"]?.string == "sent" }) {
             let device = push["device"]?.string ?? "?"
             return (.pushed, "a push was sent to \(device), and nothing came back")
         }
         return absence(of: facts, at: call.createdAt)
+    }
+
+    /// A push did not wake anybody.
+    private static func failed(_ push: JSONValue) -> (Verdict, String) {
+        let (target, why) = (push["target"]?.string ?? "?", push["status"]?.string ?? "?")
+        switch why.prefix(while: { $0 != ":" }) {
+        case "withdrawn":
+            return (.cancelled, "the invitation was over before the push by \(target) was taken")
+        case "expired", "overloaded", "unavailable":
+            return (.pushFailed, "the push by \(target) could not be sent: \(why)")
+        default: return (.pushFailed, "the push by \(target) was refused: \(why)")
+        }
     }
 
     /// Nobody could be told.

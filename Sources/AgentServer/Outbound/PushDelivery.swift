@@ -32,6 +32,8 @@ final class PushDelivery {
         let since: Moment
         /// The reason for it is gone.
         var isUnwanted = false
+        /// It is gone because nobody answered in time.
+        var isMissed = false
         /// The user is known by this one only; nil: he was not forgotten.
         var substitute: UserID?
 
@@ -320,9 +322,11 @@ final class PushDelivery {
         case .delivered:
             counters.sent += 1
             finish(name, "sent", attempts: outcome.attempts)
-        // No answer, and nobody waits for this push any more: that is no failure.
+        // No answer, and nobody waits for this push any more: that is no failure. Where nobody was
+        // woken in time it is one.
         case .failed(let failure)
-        where push.isUnwanted && [.expired, .unavailable].contains(failure.cause):
+        where push.isUnwanted && !push.isMissed
+            && [.expired, .unavailable].contains(failure.cause):
             withdraw(name)
         case .failed(let failure):
             counters.failed[failure.cause, default: 0] += 1
@@ -458,9 +462,10 @@ final class PushDelivery {
     func changed(_ call: Call) {
         guard let ids = jobsOfCalls[call.id] else { return }
         for id in ids {
-            guard let job = jobs[id]?.stored, job.kind == .invite,
-                !call.isLive || call.participant(job.user)?.state.mayAnswer != true
-            else { continue }
+            guard let job = jobs[id]?.stored, job.kind == .invite else { continue }
+            let state = call.participant(job.user)?.state
+            guard !call.isLive || state?.mayAnswer != true else { continue }
+            for name in jobs[id]?.open ?? [] { pushes[name]?.isMissed = state == .timedOut }
             stopTrying(id)
         }
     }
