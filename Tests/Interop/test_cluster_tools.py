@@ -196,3 +196,20 @@ def test_an_owner_that_stands_still_is_not_said_to_serve(nodes):
     (owner.folder / "hang").unlink()
     wait_for("calls", lambda: tool(owner)[0] == 0)
     assert "stands still" not in tool(owner)[1]
+
+
+def test_another_node_takes_over_from_an_owner_whose_loop_hangs(nodes):
+    """It beat on, so that nobody was served until somebody ended the process."""
+    owner, other = nodes[:2]
+    preload(owner, HANG)
+    owner.start()
+    other.launch()
+    (owner.folder / "awake").touch()
+    (owner.folder / "hang").touch()
+    wait_for("the loop to hang", (owner.folder / "hangs").exists)
+    wait_for("the other one to own", lambda: owns(other), patience=60)
+    invite(other.connect("ann"), "bob", mode="advanced")
+    (owner.folder / "hang").unlink()
+    owner.logs("another node owns")
+    wait_for("the owner to stand by", lambda: not owns(owner))
+    assert owns(other)

@@ -159,18 +159,27 @@ public final class ClusterMember: Sendable {
     /// A loop that has not turned for so long stands still, in milliseconds.
     private static let stillAfter: Int64 = 5_000
 
+    /// One that has not turned for so long beats no more, in milliseconds: another node takes over.
+    private static let leavesAfter: Int64 = 10_000
+
     /// Why the owner takes no calls; empty: it does. The thread of the lease goes on without the
     /// loop, so that nobody would see it by that.
     private var whyNotServing: String {
-        guard let (at, trouble) = service.withLock({ $0 }) else { return "" }
-        let isStill = Clock.bootMilliseconds() - at > Self.stillAfter
-        return isStill ? "its process stands still" : trouble
+        guard let (_, trouble) = service.withLock({ $0 }) else { return "" }
+        return standsStill(for: Self.stillAfter) ? "its process stands still" : trouble
+    }
+
+    /// Whether an owner's loop has not turned for so long, in milliseconds.
+    private func standsStill(for time: Int64) -> Bool {
+        service.withLock { $0.map { Clock.bootMilliseconds() - $0.at > time } ?? false }
     }
 
     /// One order, or a pause; false: it is over.
     private func turn(_ lease: inout Lease, _ connection: LeaseConnection) -> Bool {
         if epoch != 0 { connection.note.whyNot = whyNotServing }
-        if let order = lease.next(at: Clock.bootMilliseconds(), token: Self.newToken()) {
+        // Nobody takes over from an owner that beats.
+        let isLeft = standsStill(for: Self.leavesAfter)
+        if !isLeft, let order = lease.next(at: Clock.bootMilliseconds(), token: Self.newToken()) {
             let (hadTrouble, before) = (connection.trouble != nil, lease.seen?.term)
             let past = lease.setBack
             let result = connection.carryOut(order)
@@ -193,7 +202,8 @@ public final class ClusterMember: Sendable {
         let leavesBy = leavesBy.load(ordering: .acquiring)
         if leavesBy < .max, lease.grant == nil || now >= leavesBy { return false }
         var batch: [Wish] = []
-        _ = wishes.takeAll(into: &batch, until: lease.nextDeadline ?? now)
+        let next = isLeft ? now + times.beat : lease.nextDeadline ?? now
+        _ = wishes.takeAll(into: &batch, until: next)
         for wish in batch {
             switch wish {
             case .newEpoch: lease.takeNewEpoch()
