@@ -119,7 +119,9 @@ static int resume_thread(lua_State *L, lua_State *thread, int count) {
     lua_xmove(L, thread, count);
     lua_State *before = vm->running;
     int nested = vm->nested;
+    bool closed_off = vm->closed_off;
     vm->running = thread;
+    vm->closed_off = closed_off || !lua_isyieldable(L);
     int depth = vm->debug != NULL ? cl_debug_depth(vm) : 0;
     if (vm->debug != NULL) cl_debug_enter(vm, thread);
     int status = lua_resume(thread, L, count, &results);
@@ -129,6 +131,7 @@ static int resume_thread(lua_State *L, lua_State *thread, int count) {
     }
     vm->running = before;
     vm->nested = nested;
+    vm->closed_off = closed_off;
     if (status == LUA_YIELD && vm->request != 0) return WAITS;
     if (status == LUA_OK || status == LUA_YIELD) {
         if (!lua_checkstack(L, results + 1)) luaL_error(L, "too many results to resume");
@@ -145,7 +148,6 @@ static int resume_thread(lua_State *L, lua_State *thread, int count) {
 // raises them. Stack: the coroutine, then what the resume left.
 static int finish_resume(lua_State *L, int results, bool protected) {
     if (results == WAITS) {
-        if (!lua_isyieldable(L)) return luaL_error(L, "cannot wait across a library callback");
         lua_settop(L, 1);
         return lua_yieldk(L, 0, protected, resume_after_wait);
     }

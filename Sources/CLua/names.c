@@ -204,7 +204,8 @@ static void check_place(lua_State *L, uint32_t flags) {
     if ((flags & (CALLUA_HANDLER_ONLY | CALLUA_WAITS)) && vm->loading) {
         luaL_error(L, "'%s' cannot be used while a plugin is loaded", name);
     }
-    if ((flags & CALLUA_WAITS) && !lua_isyieldable(L)) {
+    // The host must not hear of a wait that cannot be.
+    if ((flags & CALLUA_WAITS) && (vm->closed_off || !lua_isyieldable(L))) {
         luaL_error(L, "'%s' cannot wait inside a callback of the library", name);
     }
 }

@@ -246,6 +246,7 @@ static void run(callua_vm *vm, int32_t number, int arguments, uint64_t budget,
     vm->current = number;
     vm->running = thread;
     vm->request = 0;
+    vm->closed_off = false;
     cl_arm(vm, budget);
     if (vm->debug != NULL) {
         cl_debug_leave(vm, 0);

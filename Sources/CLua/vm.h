@@ -127,6 +127,8 @@ struct callua_vm {
     char unreturned[CL_NOTE];
     // What a waiting coroutine waits for; 0 while nothing waits.
     uint32_t request;
+    // Whether one of the coroutines under way was resumed where nothing can wait.
+    bool closed_off;
     int closing;
     // Calls of pcall and xpcall under way in this run.
     int nested;

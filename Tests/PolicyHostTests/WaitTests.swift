@@ -420,6 +420,30 @@ import WebProtocols
                 "'sleep' cannot wait inside a callback of the library") == true)
     }
 
+    /// A coroutine could wait there; whoever resumed it cannot. What it wanted is asked of nobody.
+    @Test func noWaitInACoroutineOfACallback() throws {
+        let rig = try Rig(
+            """
+            on.invite(function()
+              local sleeper = coroutine.create(function() sleep "1s" end)
+              local done, problem
+              string.gsub("x", "x", function() done, problem = coroutine.resume(sleeper) end)
+              log.info(tostring(done) .. tostring(problem))
+              local other = coroutine.wrap(function() coroutine.yield "yielded" end)
+              log.info(other())
+              return reject "busy"
+            end)
+            """)
+        let said = rig.ask(rig.call())
+        #expect(said.wait == nil)
+        #expect(said.said.count == 2)
+        #expect(
+            said.said.first?.hasSuffix("'sleep' cannot wait inside a callback of the library")
+                == true)
+        #expect(said.said.last == "yielded")
+        #expect(said.answer == .decided(.reject(busy: true, extendedData: nil)))
+    }
+
     @Test func aTimerOfACallThatIsOverIsNotStarted() throws {
         let rig = try Rig(
             """
