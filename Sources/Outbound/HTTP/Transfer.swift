@@ -21,7 +21,7 @@ final class Transfer {
     private var readBefore: curl_off_t = 0
     private var emptyReads = 0
     /// What libcurl skips in chunks, their extensions, has no end by itself. A wait is no reading.
-    private static let emptyReadsMax = 256
+    private static let emptyReadsMax = 64
     private var refused: String?
 
     /// Prepares `easy`, which is fresh or reset, for the request. `rest` is what is left of its

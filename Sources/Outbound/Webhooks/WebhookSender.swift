@@ -360,7 +360,8 @@ public struct WebhookSender {
     private mutating func failed(
         _ job: WebhookPost, at place: LineName, _ reason: String, _ now: Int64
     ) {
-        let attempts = job.attempts + 1
+        // What a store says is no reason to end.
+        let attempts = max(job.attempts, 0) + 1
         guard attempts <= limits.pauses.count else {
             return end(job, at: place, .gaveUp(reason: reason), now)
         }
