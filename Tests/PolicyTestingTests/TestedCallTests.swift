@@ -38,7 +38,7 @@ import Testing
         (
             "the plugin accepts at the end of its wait", waits,
             """
-            t.invite { from = "ann", to = "desk" }
+            t.invite { from = "ann", to = "desk", mode = "common" }
             t.advance "2s"
             t.equal(t.logs(), {})
             t.advance "1s"
@@ -67,7 +67,7 @@ import Testing
         (
             "nobody answers, and the time runs out", plugin(""),
             """
-            t.invite { from = "ann", to = "desk", timeout = "30s" }
+            t.invite { from = "ann", to = "desk", mode = "common", timeout = "30s" }
             t.advance "29s"
             t.equal(t.logs(), {})
             t.advance "1s"
@@ -77,7 +77,7 @@ import Testing
         (
             "a person says no", plugin(""),
             """
-            t.invite { from = "ann", to = "desk" }
+            t.invite { from = "ann", to = "desk", mode = "common" }
             t.event("rejected", { reason = "busy" })
             t.equal(t.logs(), { "desk rejected: busy", "ended: busy" })
             """
@@ -85,7 +85,7 @@ import Testing
         (
             "a decision is carried out at once", plugin("return reject 'closed'"),
             """
-            t.invite { from = "ann", to = "desk" }
+            t.invite { from = "ann", to = "desk", mode = "common" }
             t.equal(t.logs(), { "desk rejected: declined", "ended: rejected" })
             """
         ),
