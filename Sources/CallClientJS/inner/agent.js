@@ -164,14 +164,16 @@ export class Agent extends Emitter {
     return this.#requests.make(op, data, options);
   }
 
-  /** Calls people; an aborted one is cancelled, should it ring all the same. */
-  // Options stand last, as everywhere; those that stand among the call's own are older.
+  /**
+   * Calls people; an aborted one is cancelled, should it ring all the same. Options of the request
+   * stand last, as everywhere; they may stand among the call's own, too.
+   */
   async invite(
-    invitees, /** @type {any} */ { signal, key, wait, within, ...options } = {}, more = {}) {
-    const data = { invitees, ...toWire(options) };
-    const own = { signal, key, wait, timeout: within };
-    const ok = await this.request("call.invite", data, { ...own, ...more });
-    return this.#calls.invited(ok);
+    invitees, /** @type {any} */ { signal, key, wait, within, ...options } = {},
+    /** @type {any} */ more) {
+    return this.#calls.invited(await this.request(
+      "call.invite", { invitees, ...toWire(options) },
+      { signal, key, wait, timeout: within, ...more }));
   }
 
   /** For the app's call objects: whether this tab has the call. */
