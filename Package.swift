@@ -49,8 +49,8 @@ func program(_ name: String, at path: String, _ dependencies: [Target.Dependency
 let package = Package(
     name: "callagent",
     products: [
-        // A module of Swift that depends on the pages is compiled again when one changes; the product
-        // is only linked.
+        // A module of Swift that depends on the pages is compiled again when one changes; the
+        // product is only linked.
         .executable(name: "callagent", targets: ["callagent", "CWebFiles"]),
         // With the modules whose types an app sees.
         .library(

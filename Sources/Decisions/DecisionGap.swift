@@ -36,8 +36,8 @@ public struct DecisionGap: Sendable, Equatable {
 
     private static let key = "left_out"
     private static let mark = Array(",\"\(key)\":".utf8)
-    /// No line of it is longer; those of decisions are.
-    private static let most = 128
+    /// Bytes of its longest line; those of decisions are longer.
+    private static let lineBytes = 128
 
     /// As one JSON object, which begins as all lines of the log do.
     public var json: JSONValue {
@@ -52,12 +52,14 @@ public struct DecisionGap: Sendable, Equatable {
         guard let until = json["at"]?.integer, let count = json[Self.key]?.integer,
             let since = json["since_at"]?.integer
         else { return nil }
-        self.init(Int(clamping: count), since: Moment(since), until: Moment(until))
+        // What stands in a file is added up.
+        let clamped = Int(min(max(count, 0), Int64(UInt32.max)))
+        self.init(clamped, since: Moment(since), until: Moment(until))
     }
 
     /// What a line of the log tells of; nil: a decision, mostly.
     init?(line: UnsafeRawBufferPointer) {
-        guard line.count <= Self.most, line.contains(Self.mark),
+        guard line.count <= Self.lineBytes, line.contains(Self.mark),
             let json = try? JSONValue(parsing: Array(line))
         else { return nil }
         self.init(json)

@@ -282,7 +282,7 @@ private let desk = """
                 "there is no variable 'nobody' in this function",
                 "'n + 1' is nothing that can be set", "unknown field 'nothing' of call",
             ])
-        #expect(editor.values.first == "7" && editor.values[3] == "\"common\"")
+        #expect(editor.values.first == "7" && editor.values[3] == "\"advanced\"")
         #expect(editor.answers("initialize")[0]["supportsSetExpression"] == true)
     }
 }

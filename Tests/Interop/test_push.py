@@ -364,21 +364,6 @@ def test_no_more_attempts_once_the_call_was_answered(pusher, double):
     wait_for("stored", lambda: '"result":"withdrawn"' in agent.tool("explain", call, "--json")[1])
 
 
-def test_a_provider_in_trouble_while_it_rings_in_vain_is_a_failure(pusher, double):
-    """Whoever is called meanwhile is not woken: the alert has to see it, and `explain` to say so."""
-    agent = pusher()
-    register(agent, "bob", "phone", "fcm", "bob-1")
-    double.plan("bob-1", {"status": 503, "reason": "UNAVAILABLE", "headers": {"retry-after": "60"}})
-    alice = agent.connect("alice")
-    invite(alice, "bob", mode="advanced", timeout_ms=1_000)
-    pushes(double, 1)
-    settled(agent, failed=1)
-    assert agent.metrics()["callagent_pushes_withdrawn_total"] == 0
-    (item,) = agent.admin("GET", "/admin/v1/users/bob/explain").body["items"]
-    assert item["verdict"] == "push_failed", item
-    assert item["text"].startswith("the push by fcm could not be sent: unavailable: "), item
-
-
 def test_open_jobs_go_on_after_a_crash(pusher, double):
     agent = pusher()
     register(agent, "bob", "phone", "fcm", "bob-1")

@@ -7,6 +7,7 @@ from websockets.exceptions import ConnectionClosed
 
 from agent import wait_for
 from calls import invite
+from test_push import pushes, register, settled
 
 GUARD = """plugin { guard = true }
 on.invite(function(call) return call.extended_data.ticket end)
@@ -153,3 +154,19 @@ def test_what_another_process_refused_is_not_denied(make_agent):
         "the server began then$", text, re.M), text
     code, text = agent.tool("explain", "dora", "--since", "0s")
     assert code == 0 and "are not known" not in text
+
+
+def test_a_provider_in_trouble_while_it_rings_in_vain_is_a_failure(pusher, double):
+    """Nobody is woken meanwhile: the alert has to see it, and `explain` to say so."""
+    agent = pusher()
+    register(agent, "bob", "phone", "fcm", "bob-1")
+    away = {"status": 503, "reason": "UNAVAILABLE", "headers": {"retry-after": "60"}}
+    double.plan("bob-1", away)
+    alice = agent.connect("alice")
+    invite(alice, "bob", mode="advanced", timeout_ms=1_000)
+    pushes(double, 1)
+    settled(agent, failed=1)
+    assert agent.metrics()["callagent_pushes_withdrawn_total"] == 0
+    word, text = verdict(agent, "bob")
+    assert word == "push_failed", text
+    assert text.startswith("the push by fcm could not be sent: unavailable: "), text

@@ -83,13 +83,13 @@ extension Agent {
             guard isKnown || !entries.isEmpty else {
                 return respond(.refused(.notFound, "nobody knows a call \(id)"))
             }
-            let keptSince = policies?.decisions.keptSince
-            let gap = policies?.decisions.gap
+            var beside = BesideDecisions()
+            (beside.unreached, beside.stored) = (unreached, version)
+            beside.keptSince = policies?.decisions.keptSince
+            beside.gap = policies?.decisions.gap
             outbound.outcomes(of: id) {
-                respond(
-                    .decisions(
-                        entries, pushes: $0, unreached: unreached, keptSince: keptSince, gap: gap,
-                        stored: version))
+                beside.pushes = $0
+                respond(.decisions(entries, beside))
             }
         }
     }
@@ -176,6 +176,20 @@ extension Reloaded {
     }
 }
 
+/// What belongs to a call beside the decisions about it.
+private struct BesideDecisions {
+    /// What became of its pushes.
+    var pushes: JSONValue?
+    /// Who was called and had neither a device nor a registration.
+    var unreached: [String] = []
+    /// Older decisions are not kept.
+    var keptSince: Moment?
+    /// Some were not written, and no file says so yet.
+    var gap: DecisionGap?
+    /// The stored version of the call.
+    var stored: StoredVersion?
+}
+
 extension HTTPResponse {
     /// The result of a reload.
     fileprivate init(_ outcome: Reloader.Outcome) {
@@ -186,21 +200,15 @@ extension HTTPResponse {
     }
 
     fileprivate static func decisions(
-        _ entries: [DecisionEntry], pushes: JSONValue? = nil, unreached: [String] = [],
-        keptSince: Moment? = nil, gap: DecisionGap? = nil, stored: StoredVersion? = nil
+        _ entries: [DecisionEntry], _ beside: BesideDecisions = BesideDecisions()
     ) -> HTTPResponse {
-        page(
-            DecisionPage(next: 0, missed: 0, entries: entries), pushes: pushes,
-            unreached: unreached, keptSince: keptSince, gap: gap, stored: stored)
+        page(DecisionPage(next: 0, missed: 0, entries: entries), beside)
     }
 
     /// `next`, `missed`, `decisions[]`, and `pushes[]` and `unreached[]` if there were any;
-    /// `kept_since_at` where older decisions are not kept; `gaps[]` where some were not written and
-    /// no file says so yet; `stored{}`: the stored version of the
-    /// call.
+    /// `kept_since_at`, `gaps[]`, `stored{}` as in `BesideDecisions`.
     fileprivate static func page(
-        _ page: DecisionPage, pushes: JSONValue? = nil, unreached: [String] = [],
-        keptSince: Moment? = nil, gap: DecisionGap? = nil, stored: StoredVersion? = nil
+        _ page: DecisionPage, _ beside: BesideDecisions = BesideDecisions()
     ) -> HTTPResponse {
         var writer = JSONWriter()
         writer.object {
@@ -209,18 +217,18 @@ extension HTTPResponse {
             $0.array("decisions") {
                 for entry in page.entries { entry.write(into: &$0) }
             }
-            if let keptSince { $0.field("kept_since_at", keptSince.milliseconds) }
-            if let gap { $0.field("gaps", .array([gap.json])) }
-            if let stored {
+            if let since = beside.keptSince { $0.field("kept_since_at", since.milliseconds) }
+            if let gap = beside.gap { $0.field("gaps", .array([gap.json])) }
+            if let stored = beside.stored {
                 $0.object("stored") {
                     $0.field("owner", stored.term.owner)
                     $0.field("epoch", Int64(stored.term.epoch))
                     $0.field("revision", Int64(stored.revision))
                 }
             }
-            if let pushes { $0.field("pushes", raw: pushes.bytes) }
-            if !unreached.isEmpty {
-                let names = JSONValue.array(unreached.map { .string($0) })
+            if let pushes = beside.pushes { $0.field("pushes", raw: pushes.bytes) }
+            if !beside.unreached.isEmpty {
+                let names = JSONValue.array(beside.unreached.map { .string($0) })
                 $0.field("unreached", raw: names.bytes)
             }
         }
