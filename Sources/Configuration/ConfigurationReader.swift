@@ -179,6 +179,7 @@ private final class SettingsSandbox {
         let outcome = file.load(into: vm, budget: Self.budget)
         guard Int(outcome.status) == CALLUA_FINISHED else {
             throw ScriptProblem(message: outcome.message, in: file.name)
+                .naming(wordsIn: file.text)
         }
     }
 

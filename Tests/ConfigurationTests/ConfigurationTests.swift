@@ -209,6 +209,10 @@ import Testing
         ("auth = { { alg = 'none', key = 'x' } }", "alg is one of HS256, ES256, RS256"),
         ("auth = { { alg = 'HS256', key = secret 'env:NONE' } }", "'NONE' is not set"),
         ("listen = ", "callagent.lua:1: unexpected symbol near <eof>"),
+        (
+            "test_mode = 1 != 2",
+            "callagent.lua:1: unexpected symbol near '!' (Lua writes ~=)"
+        ),
         ("state_dir = ''", "callagent.lua:1: state_dir: it is empty"),
         ("io.write('x')", "callagent.lua:1: unknown name 'io'"),
         ("while true do end", "callagent.lua:1: over the processor budget of 200 ms"),

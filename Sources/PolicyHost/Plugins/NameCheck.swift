@@ -29,7 +29,9 @@ extension PluginState {
                 vm, "@" + file.name, callua_bytes(start: $0.baseAddress, count: $0.count),
                 setting.limits.loadTime.nanoseconds, &code)
         }
-        guard isDone else { throw ScriptProblem(message: code.string, in: file.name) }
+        guard isDone else {
+            throw ScriptProblem(message: code.string, in: file.name).naming(wordsIn: file.text)
+        }
         let bytes = Array(UnsafeBufferPointer(start: code.start, count: code.count))
         return CompiledChunk(bytes)
     }
@@ -50,6 +52,8 @@ extension GlobalUse {
         "debug": " (plugins have none of it)", "package": " (require finds the plugin's files)",
         "dofile": " (require finds the plugin's files)",
         "loadfile": " (require finds the plugin's files)", "collectgarbage": " (it goes by itself)",
+        "null": " (Lua writes nil)", "undefined": " (Lua writes nil)", "None": " (Lua writes nil)",
+        "True": " (Lua writes true)", "False": " (Lua writes false)",
     ]
 
     fileprivate func problem(in file: String, known: Set<String>) -> ScriptProblem? {
