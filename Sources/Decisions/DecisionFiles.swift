@@ -14,15 +14,19 @@ public struct DecisionFiles: Sendable {
     package static func path(in directory: String) -> String { "\(directory)/decisions.jsonl" }
 
     /// The newest decisions whose line can be read, at most `count`, oldest first.
-    public func newest(_ count: Int) -> [DecisionRecord] {
+    ///
+    /// - Parameter since: none that was made before.
+    public func newest(_ count: Int, since: Moment = Moment(.min)) -> [DecisionRecord] {
         var found: [DecisionRecord] = []
-        for path in paths {
+        var goesOn = true
+        for path in paths where goesOn {
             LineFile.visit(path) { line in
-                guard found.count < count else { return false }
-                if let record = DecisionRecord(line: line) { found.append(record) }
-                return true
+                goesOn = found.count < count
+                guard goesOn, let record = DecisionRecord(line: line) else { return goesOn }
+                goesOn = record.at >= since
+                if goesOn { found.append(record) }
+                return goesOn
             }
-            if found.count >= count { break }
         }
         return found.reversed()
     }

@@ -88,6 +88,8 @@ def test_decisions_are_replayed_without_a_server(bot):
     code, output = agent.tool("replay")
     assert code == 1 and "2 recorded decisions asked again: 1 would change" in output
     assert agent.tool("replay") == (code, output), "the same again"
+    assert agent.tool("replay", "--since", "1h") == (code, output), "all of it is of this hour"
+    assert "2 recorded" not in agent.tool("replay", "--since", "1ms")[1]
     code, output = agent.tool("replay", "--against", "nonsense")
     assert code == 1 and "no kept generation 'nonsense'; kept are: " in output, output
     now, before = output.split("kept are: ")[1].split()[:2]

@@ -107,11 +107,15 @@ extension Command {
         options: [
             Option("--against", "GENERATION", "compare with this kept generation"),
             Option("--last", "1000", "how many of the recorded decisions"),
+            Option("--since", "24h", "those of so long ago at most, all of them"),
             Option("--json", nil, "the figures and changes as JSON"),
         ] + Installation.options
     ) { (arguments) throws(CommandError) in
-        let count = try arguments.number("--last", in: 1...1_000_000) ?? 1_000
-        let records = try DecisionTrace.recorded(count, arguments)
+        let span = try arguments.duration("--since")
+        let since = span.map { Moment(Clock.wallMilliseconds() - $0) }
+        let count = try arguments.number("--last", in: 1...1_000_000)
+        let records = try DecisionTrace.recorded(
+            count ?? (since == nil ? 1_000 : 1_000_000), since: since, arguments)
         do throws(AgentError) {
             let report = try DecisionReplay.run(
                 records, file: Installation.file(arguments.text("--config")),
@@ -251,9 +255,12 @@ struct DecisionTrace {
 
     /// The newest recorded decisions: from the files, or from a process that keeps no files.
     static func recorded(
-        _ count: Int, _ arguments: CommandArguments
+        _ count: Int, since: Moment? = nil, _ arguments: CommandArguments
     ) throws(CommandError) -> [DecisionRecord] {
-        if let files = try Installation.decisions(arguments) { return files.newest(count) }
+        let since = since ?? Moment(.min)
+        if let files = try Installation.decisions(arguments) {
+            return files.newest(count, since: since)
+        }
         let server = try Installation.admin(arguments)
         var found: [DecisionRecord] = []
         var cursor: String?
@@ -265,7 +272,7 @@ struct DecisionTrace {
                 cursor = page["cursor"]?.string
             case .refused(let text), .unreachable(let text): throw .failure(text)
             }
-        } while cursor != nil && found.count < count
-        return found.prefix(count).reversed()
+        } while cursor != nil && found.count < count && found.last.map({ $0.at >= since }) != false
+        return found.prefix(count).filter { $0.at >= since }.reversed()
     }
 }
