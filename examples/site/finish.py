@@ -19,6 +19,10 @@ WITHOUT = ('<noscript>These pages need JavaScript. '
 FAINT, READABLE = "--color-syntax-comments:#707f8c", "--color-syntax-comments:#566370"
 # For cards of social networks, which come to no console, and what pages are made from.
 NEEDLESS = ("developer-og.jpg", "developer-og-twitter.jpg", "index-template.html")
+# What DocC colours; pages ask for it by the name of the language.
+COLOURED = ("c", "cpp", "css", "diff", "http", "java", "llvm", "objectivec", "perl", "php", "ruby",
+            "scss")
+LANGUAGE = re.compile('"syntax":"([a-z]+)"')
 
 
 def main(site, base, script):
@@ -48,12 +52,23 @@ def main(site, base, script):
     for path in sorted(site.rglob("*.json")):
         value = json.loads(path.read_text(encoding="utf-8"))
         path.write_text(packed(value), encoding="utf-8")
+    drop_languages(site)
     # It asks for these, and would go on without, after a complaint.
     (site / "theme-settings.json").write_text("{}", encoding="utf-8")
     text = script.read_text(encoding="utf-8").replace("BASE", f"/{base}/")
     (site / "js" / "callagent.js").write_text(text, encoding="utf-8")
     for path in [site, *site.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def drop_languages(site):
+    """What colours languages that no page has goes."""
+    used = set()
+    for path in site.glob("data/**/*.json"):
+        used.update(LANGUAGE.findall(path.read_text(encoding="utf-8")))
+    for name in set(COLOURED) - used:
+        for path in site.glob(f"js/highlight-js-{name}-js.*.js"):
+            path.unlink()
 
 
 def packed(value):
