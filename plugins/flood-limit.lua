@@ -22,7 +22,7 @@ local cfg = config {
 }
 
 on.dial(function(call)
-  local asker = call.inviter
+  local asker = call.inviter or call.caller
   if cfg.exempt:has(asker) then return end
   if not limit("from " .. asker.id, cfg.calls, cfg.within) then return refuse "limit" end
 end)

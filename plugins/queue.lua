@@ -3,7 +3,6 @@
 -- The account takes the call, tells its caller {"position": 1, "waiting_ms": 20000} now and then,
 -- and hands it to the first member who is online and free; who does not answer is passed. Busy are
 -- more than `max` calls for one account, `per_caller` of one caller in all, and other `modes`.
---
 --   options["queue"] = { group = "staff", say_every = "5s", max = 50 }
 
 plugin { version = "1.3.0", state_version = 2 }
@@ -61,13 +60,14 @@ end)
 on.ended(function(call) sweep(function(one) return one.id ~= call.id end) end)
 
 timer("turn", function(account, call)
+  if not call then return end
   local free, is_here = {}, false
   for _, id in ipairs(users.group(cfg.group) or {}) do
     local member = users.get(id)
     if member and member.online and member.calls == 0 then free[#free + 1] = id end
   end
-  for _, user in ipairs(call and call.users or {}) do is_here = is_here or user.id == account end
-  if not is_here then return call and sweep(function(one) return one.id ~= call.id end) end
+  for _, user in ipairs(call.users) do is_here = is_here or user.id == account end
+  if not is_here then return sweep(function(one) return one.id ~= call.id end) end
   if not find(account, call.id) then add(account, call) end -- a restart forgot it
   local one, place, turn = find(account, call.id)
   one.seen = time.now()
