@@ -197,8 +197,8 @@ public final class PluginFuzz {
         return zoneFault(of: steps)
     }
 
-    /// Whether a test of these steps will show it too: what takes just over the budget here may take
-    /// less there.
+    /// Whether a test of these steps will show it too: what takes just over the budget here may
+    /// take less there.
     private func isSteady(_ fault: Fault, in steps: [FuzzStep]) -> Bool {
         let words = "over the processor budget"
         guard fault.text.contains(words) else { return true }
