@@ -157,7 +157,7 @@ private struct EventJSON: EventMembers {
     func device(_ name: String) -> DeviceID? { data[name]?.device }
     func text(_ name: String) -> String? { data[name]?.string }
     func flag(_ name: String) -> Bool? { data[name]?.bool }
-    func integer(_ name: String) -> Int64? { data.time(name) }
+    func integer(_ name: String) -> Int64? { data.figure(name) }
     func end(_ name: String) -> Call.End? { data[name].flatMap(Call.End.init) }
 
     func changes(_ name: String) -> [CallEvent.Change]? {

@@ -303,14 +303,6 @@ extension Participant {
 }
 
 extension JSONValue {
-    /// The number under `key`. Whoever asks again reckons with it, and nothing may overflow
-    /// whatever stands in the file: what is beyond 100,000 years in milliseconds counts as that.
-    fileprivate func figure(_ key: String) -> Int64? {
-        self[key]?.integer.map { min(max($0, -Self.farAway), Self.farAway) }
-    }
-
-    private static let farAway: Int64 = 100_000 * 366 * 86_400_000
-
     fileprivate func user(_ key: String) -> UserID? {
         self[key]?.string.flatMap { UserID(checking: $0) }
     }

@@ -17,18 +17,10 @@ extension JSONValue {
     }
 
     /// The moment under `key`.
-    func moment(_ key: String) -> Moment? { time(key).map { Moment($0) } }
+    func moment(_ key: String) -> Moment? { figure(key).map { Moment($0) } }
 
     /// The span of time under `key`.
-    func span(_ key: String) -> Milliseconds? { time(key).map { max($0, 0) } }
-
-    /// The milliseconds under `key`. Who reckons with them must not overflow, whatever the other
-    /// end says: what is beyond 100,000 years counts as that.
-    func time(_ key: String) -> Int64? {
-        self[key]?.integer.map { min(max($0, -Self.farAway), Self.farAway) }
-    }
-
-    private static let farAway: Milliseconds = 100_000 * 366 * 86_400_000
+    func span(_ key: String) -> Milliseconds? { figure(key).map { max($0, 0) } }
 
     /// The word under `key`; nil for one that is not known.
     func word<Word: RawRepresentable<String>>(_ key: String) -> Word? {
