@@ -36,15 +36,15 @@ enum ConsolePages {
 
     /// Makes the pages of the help, which takes a while, on a thread of its own.
     static func prepare() {
-        _ = try? WorkerThread(name: "pages", yields: true) { _ = files.count }
+        _ = try? WorkerThread(name: "pages", yields: true) { _ = made.files.count }
     }
 
     /// The file that `request` asks for.
     static func answer(to request: HTTPRequest) -> HTTPResponse {
         guard [.get, .head].contains(request.method) else { return onlyReading() }
         let path = request.target.rawPath
-        if SiteDesk.serves(path) { return HelpPage.withoutSite(at: path, among: helpPages) }
-        return files[path]?.response(to: request, headers: [:])
+        if SiteDesk.serves(path) { return HelpPage.withoutSite(at: path, among: made.help) }
+        return made.files[path]?.response(to: request, headers: [:])
             ?? HTTPResponse(404, text: "not found\n")
     }
 
@@ -54,23 +54,20 @@ enum ConsolePages {
             405, headers: ["Allow": "GET, HEAD"], text: "only GET and HEAD are allowed\n")
     }
 
-    /// By path.
-    private static let files: [String: WebFile] = {
-        let help = helpPages
-        let pages = WebFiles.console.map { path, file in
+    /// What is served by its path, and the pages of the help that are in the executable.
+    private static let made: (files: [String: WebFile], help: [(name: String, title: String)]) = {
+        let console = WebFiles.console
+        let help = console.filter { $0.path.hasPrefix(helpRoot) }.map { path, file in
+            let title = HelpPage.title(of: String(decoding: file.bytes, as: UTF8.self))
+            return (name: String(path.dropFirst(helpRoot.count)), title: title)
+        }
+        let pages = console.map { path, file in
             guard path.hasPrefix(helpRoot) else { return (path, file) }
             let page = HelpPage.document(String(decoding: file.bytes, as: UTF8.self), among: help)
             return (path, WebFile(type: "text/html; charset=utf-8", bytes: Array(page.utf8)))
         }
-        return Dictionary(uniqueKeysWithValues: pages)
+        return (Dictionary(uniqueKeysWithValues: pages), help)
     }()
 
     private static let helpRoot = "/help/"
-
-    /// The pages of the help that are in the executable.
-    private static let helpPages: [(name: String, title: String)] =
-        WebFiles.console.filter { $0.path.hasPrefix(helpRoot) }.map { path, file in
-            let title = HelpPage.title(of: String(decoding: file.bytes, as: UTF8.self))
-            return (String(path.dropFirst(helpRoot.count)), title)
-        }
 }
