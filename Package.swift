@@ -256,8 +256,7 @@ let package = Package(
             [
                 "AgentCore", "AgentServer", "CallClient", "CallClientCore", "CallCore", "CallModel",
                 "CallSimulator", "CallWire", "ClusterStorage", "Configuration", "CWebFiles",
-                "EventLoop", "JSON",
-                "Storage", "StoreContract", "TestSupport",
+                "EventLoop", "JSON", "Storage", "StoreContract", "TestSupport",
             ]),
         tests("TidyTests", []),
         tests(

@@ -31,9 +31,9 @@ extension ScriptProblem {
 
     /// The longer ones first.
     private static let others: [(word: String, hint: String)] = [
-        ("!=", "Lua writes ~="), ("!", "Lua writes not"), ("&&", "Lua writes and"),
-        ("||", "Lua writes or"), ("//", "a comment begins with --"),
-        ("/*", "a comment begins with --"), ("++", "Lua writes x = x + 1"),
+        ("!=", "Lua writes '~='"), ("!", "Lua writes 'not'"), ("&&", "Lua writes 'and'"),
+        ("||", "Lua writes 'or'"), ("//", "a comment begins with '--'"),
+        ("/*", "a comment begins with '--'"), ("++", "Lua writes x = x + 1"),
         ("+=", "Lua writes x = x + …"), ("-=", "Lua writes x = x - …"),
         ("*=", "Lua writes x = x * …"), ("/=", "Lua writes x = x / …"),
     ]

@@ -211,7 +211,7 @@ import Testing
         ("listen = ", "callagent.lua:1: unexpected symbol near <eof>"),
         (
             "test_mode = 1 != 2",
-            "callagent.lua:1: unexpected symbol near '!' (Lua writes ~=)"
+            "callagent.lua:1: unexpected symbol near '!' (Lua writes '~=')"
         ),
         ("state_dir = ''", "callagent.lua:1: state_dir: it is empty"),
         ("io.write('x')", "callagent.lua:1: unknown name 'io'"),

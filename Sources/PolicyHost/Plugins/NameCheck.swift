@@ -52,8 +52,9 @@ extension GlobalUse {
         "debug": " (plugins have none of it)", "package": " (require finds the plugin's files)",
         "dofile": " (require finds the plugin's files)",
         "loadfile": " (require finds the plugin's files)", "collectgarbage": " (it goes by itself)",
-        "null": " (Lua writes nil)", "undefined": " (Lua writes nil)", "None": " (Lua writes nil)",
-        "True": " (Lua writes true)", "False": " (Lua writes false)",
+        "null": " (Lua writes 'nil')", "undefined": " (Lua writes 'nil')",
+        "None": " (Lua writes 'nil')",
+        "True": " (Lua writes 'true')", "False": " (Lua writes 'false')",
     ]
 
     fileprivate func problem(in file: String, known: Set<String>) -> ScriptProblem? {
