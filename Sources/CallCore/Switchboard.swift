@@ -195,10 +195,13 @@ public struct Switchboard: Sendable {
             .filter { !$0.id.text.isEmpty }.map { ($0.id, $0.connectedCount) }
     }
 
-    /// Live calls in which `user` is pending or joined.
-    public func callIDs(of user: UserID) -> [CallID] {
-        users[user]?.calls.map { calls[$0].id } ?? []
+    /// Live calls in which `user` is pending or joined: the `most` that it came into last.
+    public func callIDs(of user: UserID, atMost most: Int = .max) -> [CallID] {
+        users[user]?.calls.last(most).map { calls[$0].id } ?? []
     }
+
+    /// How many these are in all.
+    public func callCount(of user: UserID) -> Int { users[user]?.calls.count ?? 0 }
 
     /// How many calls are live.
     public var liveCallCount: Int { calls.liveCount }

@@ -129,12 +129,19 @@ public final class Listener: LoopHandle {
         }
     }
 
+    /// Whoever comes takes of the time that strangers have of this turn: the first word of a TLS
+    /// handshake is answered at once. One gets in whatever the others took.
     private func acceptSome() {
-        for _ in 0..<options.acceptsPerTurn where !isPaused {
+        for number in 0..<options.acceptsPerTurn
+        where !isPaused && (number == 0 || loop.strangers.hasTime) {
             if let later = pace.wait(at: loop.now, perSecond: options.acceptsPerSecond) {
                 return lookAway(until: later)
             }
-            guard isListening, acceptOne() else { return }
+            guard isListening else { return }
+            loop.strangers.begin()
+            let isThereMore = acceptOne()
+            loop.strangers.end()
+            guard isThereMore else { return }
         }
     }
 

@@ -60,6 +60,15 @@ import Testing
         #expect(again.stored == 0)
     }
 
+    @Test mutating func theCallsThatSomebodyCameIntoLastAreToldWithoutTheOthers() {
+        call(100, by: "mallory")
+        let calls = board.liveCalls.map(\.id).sorted()
+        #expect(board.callIDs(of: bob, atMost: 3) == calls.suffix(3))
+        #expect(board.callIDs(of: bob) == calls && board.callCount(of: bob) == 100)
+        let nobody = UserID("nobody")
+        #expect(board.callIDs(of: nobody).isEmpty && board.callCount(of: nobody) == 0)
+    }
+
     @Test mutating func whoComesAgainGoesOnWhereHeWas() {
         call(200, by: "mallory")
         for _ in 0..<4 { _ = hello(at: start) }

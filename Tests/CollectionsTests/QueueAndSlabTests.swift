@@ -98,7 +98,12 @@ import Testing
                 #expect(!list.contains(gone))
             }
             #expect(list.count == model.count && list.isEmpty == model.isEmpty)
-            if step % 7 == 0 { #expect(Array(list) == model) }
+            if step % 7 == 0 {
+                #expect(Array(list) == model)
+                for count in [0, 1, 3, most] {
+                    #expect(list.last(count) == Array(model.suffix(count)))
+                }
+            }
             if let one = model.randomElement(using: &random) { #expect(list.contains(one)) }
         }
     }

@@ -48,6 +48,35 @@ import Testing
         #expect(rig.loop.strangers.waiting == 0)
     }
 
+    @Test func whoComesInTakesOfThatTimeAndOneComesInEachTurn() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        rig.loop.strangersTime = 1
+        var elapsed: Int64 = 0
+        rig.loop.strangers.stopwatch = {
+            elapsed += 400_000
+            return elapsed
+        }
+        var turns: [Int] = []
+        var count = 0
+        let listener = try rig.listen { connection in
+            connection.handler = Peer()
+            count += 1
+        }
+        let clients = try (0..<10).map { _ in try bareConnection(to: listener.endpoint) }
+        defer { for client in clients { close(client) } }
+        rig.loop.atEndOfTurn {
+            if count > 0 { turns.append(count) }
+            // What others take of a turn leaves room for one.
+            let isHalf = turns.reduce(0, +) >= 6
+            rig.loop.strangersTime = isHalf ? 0 : 1
+            count = 0
+            if turns.reduce(0, +) == 10 { rig.finish() }
+        }
+        rig.run()
+        #expect(turns == [3, 3, 1, 1, 1, 1])
+    }
+
     @Test func withoutABoundStrangersAreServedInOneTurn() throws {
         let rig = try Rig()
         defer { rig.close() }

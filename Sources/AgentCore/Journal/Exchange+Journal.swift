@@ -19,19 +19,24 @@ extension Exchange {
         case .deviceConnected(_, let user, let device, _):
             journal.connection(
                 of: Address(user, device), isThere: true, nil,
-                in: switchboard.callIDs(of: user), at: now())
+                in: callsToTell(of: user), at: now())
         case .deviceDisconnected(let user, let device, _, _):
             journal.connection(
                 of: Address(user, device), isThere: false, nil,
-                in: switchboard.callIDs(of: user), at: now())
+                in: callsToTell(of: user), at: now())
         case .deviceGone(let user, let device, let bye):
             journal.connection(
                 of: Address(user, device), isThere: false, bye ? "bye" : "gone",
-                in: switchboard.callIDs(of: user), at: now())
+                in: callsToTell(of: user), at: now())
         case .answered, .thinking, .policyRequest, .deadlineReached, .recalled, .recalledKey,
             .recallFailed, .recallKeyFailed, .loaded, .configured:
             break
         }
+    }
+
+    /// The calls in whose journals a connection of `user` is entered.
+    private func callsToTell(of user: UserID) -> [CallID] {
+        switchboard.callIDs(of: user, atMost: Journal.connectionCallsMax)
     }
 
     private func enter(_ request: Request, _ effects: [Effect], into journal: Journal) {

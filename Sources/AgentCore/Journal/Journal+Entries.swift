@@ -159,6 +159,11 @@ extension Journal {
         note(.acknowledged, address, nil, in: id, at: now)
     }
 
+    /// A device that comes or goes is entered in so many calls of its user, those that it came
+    /// into last: whoever is in thousands must not hold up the others. What is known of the user
+    /// itself has every connection.
+    static let connectionCallsMax = 64
+
     /// A device of a participant is there, or gone.
     public func connection(
         of address: Address, isThere: Bool, _ why: String?, in calls: [CallID], at now: Moment

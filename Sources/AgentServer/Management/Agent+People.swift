@@ -59,7 +59,7 @@ extension Agent {
     private func page(of users: [(id: UserID, connected: Int)], limit: Int) -> HTTPResponse {
         var page = ManagementPage(limit: limit)
         for user in users where !page.isFull {
-            let calls = exchange.switchboard.callIDs(of: user.id).count
+            let calls = exchange.switchboard.callCount(of: user.id)
             page.add {
                 $0.object {
                     $0.field("user", user.id.text)
@@ -77,10 +77,10 @@ extension Agent {
 
     private func show(_ user: UserID, _ respond: @escaping (HTTPResponse) -> Void) {
         let devices = exchange.devices(of: user)
-        let calls = exchange.switchboard.callIDs(of: user)
+        let calls = exchange.switchboard.callIDs(of: user, atMost: Self.callsShown)
         var json: JSONObject = [
             "user": .string(user.text), "online": .bool(devices.contains { isConnected($0) }),
-            "calls": .array(calls.prefix(Self.callsShown).map { .string("\($0)") }),
+            "calls": .array(calls.map { .string("\($0)") }),
             "devices": .array(devices.map { shown($0) }),
             "rates": rates(of: user),
         ]

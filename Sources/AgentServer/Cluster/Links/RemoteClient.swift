@@ -218,7 +218,7 @@ final class RemoteClient: Endpoint {
 
     private var isInCall: Bool {
         guard let user = line.identity?.user else { return false }
-        return !gateway.exchange.switchboard.callIDs(of: user).isEmpty
+        return gateway.exchange.switchboard.callCount(of: user) > 0
     }
 
     func respond(_ reply: HTTPReply) { respond(HTTPResponse(reply)) }
