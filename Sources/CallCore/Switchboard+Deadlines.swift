@@ -43,6 +43,7 @@ extension Switchboard {
     /// that no longer matters is gone from the call, so nothing has to be cancelled.
     mutating func fireDeadlines(of slot: CallSlot) {
         calls[timerOf: slot] = .none
+        noteBack(in: slot)
         while calls[slot].isLive, fireOne(slot) {}
         if calls[slot].isLive { rearm(slot) }
     }

@@ -150,21 +150,11 @@ extension Switchboard {
     }
 
     mutating func userIsLost(_ place: Int32, bye: Bool = false) {
-        endNoting(of: users[place].id)
         users[place].lostTimer = .none
         users[place].isOnline = false
         users[place].isLost = true
-        let user = users[place].id
-        tellPresence(user, online: false)
-        for slot in users[place].calls {
-            if let index = calls[slot].index(of: user),
-                self[Place(slot: slot, index: index)].wasConnected
-            {
-                lost(slot, index, bye: bye)
-            }
-        }
-        if users[place].calls.isEmpty { users[place].isLost = false }
-        users.releaseIfIdle(place)
+        tellPresence(users[place].id, online: false)
+        sweep(place, bye: bye)
     }
 
     /// The participant at `index` has joined and is lost already: its devices disconnected while
@@ -177,7 +167,7 @@ extension Switchboard {
     }
 
     /// What the loss means for one call: the caller first, because that may end it (R11).
-    private mutating func lost(_ slot: CallSlot, _ index: Int, bye: Bool) {
+    mutating func lost(_ slot: CallSlot, _ index: Int, bye: Bool) {
         var commit = change(slot, by: .timer(.presence))
         let hadMedia = commit.call.participants[index].mediaConnected
         if index == 0 { callerIsLost(&commit) }
@@ -255,11 +245,15 @@ extension Switchboard {
 
     // MARK: Busy
 
+    /// Of a user in more calls than this, all count: each question would look at every one.
+    private static let countedMax = 64
+
     /// A live call other than the one at `slot` in which the user is pending or joined; who is
     /// joined but lost does not count there (A12, K107).
     mutating func busyCall(of user: UserID, besides slot: CallSlot? = nil) -> CallSlot? {
         guard let place = users.find(user) else { return nil }
-        return users[place].calls.first(where: { $0 != slot && isCounted(place, in: $0) })
+        let isLong = users[place].calls.count > Self.countedMax
+        return users[place].calls.first { $0 != slot && (isLong || isCounted(place, in: $0)) }
     }
 
     /// The same among calls in which the user is joined.
@@ -272,9 +266,10 @@ extension Switchboard {
 
     /// The calls that make the user at `place` busy, the one at `slot` not counted.
     func busyCount(of place: Int32, besides slot: CallSlot?) -> Int {
-        guard users[place].isLost else {
+        let count = users[place].calls.count
+        guard users[place].isLost, count <= Self.countedMax else {
             let isThere = slot.map { users[place].calls.contains($0) } ?? false
-            return users[place].calls.count - (isThere ? 1 : 0)
+            return count - (isThere ? 1 : 0)
         }
         return users[place].calls.count(where: { $0 != slot && isCounted(place, in: $0) })
     }

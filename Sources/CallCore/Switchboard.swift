@@ -54,8 +54,8 @@ public struct Switchboard: Sendable {
     /// Signals for pending addressees whose devices may not know of the call yet.
     var heldSignals = HeldSignals()
     /// Users who came back to more calls than one turn notes.
-    var returning: [Returning] = []
-    var notingTimer = TimerHandle.none
+    var sweeps: [Sweep] = []
+    var sweepTimer = TimerHandle.none
     /// Restored calls with open questions, which are asked again when all calls are there.
     private var unasked: [CallID] = []
     /// The effects of the `handle` under way.
@@ -216,7 +216,7 @@ public struct Switchboard: Sendable {
             case .call(let slot): fireDeadlines(of: slot)
             case .user(let place): userIsLost(place)
             case .staged(let question): stagedIsLate(question)
-            case .returning: noteMore()
+            case .sweep: goOnSweeping()
             }
         }
         releaseOverdue()
@@ -253,7 +253,7 @@ enum TimerKey {
     case user(Int32)
     case staged(QuestionID)
     /// See `Returning`.
-    case returning
+    case sweep
 
     init(_ key: UInt64) {
         let value = key >> 2
@@ -261,7 +261,7 @@ enum TimerKey {
         case 0: self = .call(CallSlot(value))
         case 1: self = .user(Int32(value))
         case 2: self = .staged(QuestionID(value))
-        default: self = .returning  // external: two bits
+        default: self = .sweep  // external: two bits
         }
     }
 
@@ -270,7 +270,7 @@ enum TimerKey {
         case .call(let slot): UInt64(slot) << 2
         case .user(let place): UInt64(place) << 2 | 1
         case .staged(let question): question.value << 2 | 2
-        case .returning: 3
+        case .sweep: 3
         }
     }
 }

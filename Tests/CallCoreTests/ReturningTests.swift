@@ -16,10 +16,10 @@ import Testing
     }
 
     /// Calls of `caller` to Bob that ring for long.
-    private mutating func call(_ count: Int, by caller: String) {
+    private mutating func call(_ count: Int, by caller: String, _ mode: ModeRow = .advanced) {
         for _ in 0..<count {
             var invitation = Invitation(invitees: [bob])
-            invitation.mode = .advanced
+            invitation.mode = mode
             invitation.timeout = 600_000
             _ = board.handle(
                 .request(
@@ -31,6 +31,28 @@ import Testing
 
     private mutating func hello(at moment: Moment) -> [Effect] {
         board.handle(.deviceConnected(RequestID(2), bob, phone, resumed: false), at: moment)
+    }
+
+    /// Returns the records that are to be stored.
+    private mutating func goodbye(at moment: Moment) -> Int {
+        board.handle(.deviceGone(bob, phone, bye: true), at: moment).stored
+    }
+
+    private mutating func accept(_ id: CallID) {
+        _ = board.handle(
+            .request(
+                Request(
+                    id: RequestID(4), user: bob, device: phone, operation: .call(id, .accept()))),
+            at: start)
+    }
+
+    /// Lets the deadlines come; returns how many records each of these turns stores.
+    private mutating func run(until end: Moment) -> [Int] {
+        var stored: [Int] = []
+        while let next = board.nextDeadline, next < end {
+            stored.append(board.handle(.deadlineReached, at: next).stored)
+        }
+        return stored
     }
 
     /// In how many calls it is known that Bob was connected.
@@ -55,7 +77,7 @@ import Testing
     @Test mutating func aFewCallsAreNotedAtOnce() {
         call(Switchboard.notedAtOnce, by: "mallory")
         _ = hello(at: start)
-        #expect(known == Switchboard.notedAtOnce && board.returning.isEmpty)
+        #expect(known == Switchboard.notedAtOnce && board.sweeps.isEmpty)
         let again = hello(at: start)
         #expect(again.stored == 0)
     }
@@ -72,15 +94,74 @@ import Testing
     @Test mutating func whoComesAgainGoesOnWhereHeWas() {
         call(200, by: "mallory")
         for _ in 0..<4 { _ = hello(at: start) }
-        #expect(known == 200 && board.returning.isEmpty)
+        #expect(known == 200 && board.sweeps.isEmpty)
     }
 
     @Test mutating func whoGoesAtOnceWasThereAllTheSame() {
         call(500, by: "mallory")
         _ = hello(at: start)
-        _ = board.handle(.deviceGone(bob, phone, bye: true), at: start)
-        #expect(known == 500 && board.returning.isEmpty)
+        _ = goodbye(at: start)
+        let turns = run(until: start + 1_000)
+        #expect(turns.allSatisfy { $0 <= Switchboard.notedAtOnce })
+        #expect(known == 500 && board.sweeps.isEmpty)
         #expect(board.liveCallCount == 500)
+    }
+
+    @Test mutating func whoIsLostInVeryManyCallsIsLostInAFewAtOnce() {
+        for number in 0..<300 { call(1, by: "caller-\(number)", .group) }
+        _ = hello(at: start)
+        _ = run(until: start + 100)
+        for call in board.liveCalls { accept(call.id) }
+        #expect(goodbye(at: start + 100) == Switchboard.notedAtOnce)
+        let turns = run(until: start + 1_000)
+        #expect(turns.reduce(0, +) == 300 - Switchboard.notedAtOnce)
+        #expect(turns.allSatisfy { $0 <= Switchboard.notedAtOnce })
+        // A minute later it has left all of them.
+        _ = run(until: start + 62_000)
+        #expect(board.liveCalls.allSatisfy { $0.participant(bob)?.state == .left })
+    }
+
+    @Test mutating func whoComesBackInTheMiddleIsNotLostInTheRest() {
+        for number in 0..<300 { call(1, by: "caller-\(number)", .group) }
+        _ = hello(at: start)
+        for call in board.liveCalls { accept(call.id) }
+        _ = goodbye(at: start)
+        _ = hello(at: start + 1)
+        _ = run(until: start + 200_000)
+        #expect(board.liveCalls.count { $0.participant(bob)?.state == .joined } == 300)
+    }
+
+    @Test mutating func whoIsBackInVeryManyCallsIsNotThrownOutBeforeHisTurn() {
+        call(5_000, by: "mallory")
+        call(1, by: "alice", .group)
+        _ = hello(at: start)
+        let last = board.liveCalls.map(\.id).max() ?? CallID(high: 0, low: 0)
+        accept(last)
+        _ = run(until: start + 1_000)
+        _ = goodbye(at: start + 1_000)
+        _ = run(until: start + 60_990)
+        // The deadline of its absence comes while others of its calls are looked at.
+        _ = hello(at: start + 60_999)
+        #expect(board.sweeps.count == 1)
+        _ = board.handle(.deadlineReached, at: start + 61_100)
+        #expect(board.call(last)?.participant(bob)?.state == .joined)
+    }
+
+    @Test mutating func whoIsInMoreCallsThanAreCountedIsBusyInAll() throws {
+        call(65, by: "mallory")
+        _ = hello(at: start)
+        let calls = board.liveCalls.map(\.id).sorted()
+        for id in calls { accept(id) }
+        #expect(board.facts(of: bob).calls == 65)
+        _ = goodbye(at: start)
+        _ = run(until: start + 100)
+        #expect(board.facts(of: bob).calls == 65 && board.busyCall(of: bob) != nil)
+        _ = board.handle(
+            .request(
+                Request(
+                    id: RequestID(3), user: UserID("mallory"), device: phone,
+                    operation: .call(calls[0], .end()))), at: start + 100)
+        #expect(board.facts(of: bob).calls == 0 && board.busyCall(of: bob) == nil)
     }
 
     @Test mutating func callsThatEndMeanwhileAreLeftOut() {
@@ -97,7 +178,7 @@ import Testing
             let effects = board.handle(.deadlineReached, at: next)
             #expect(effects.stored == 0)
         }
-        #expect(board.returning.isEmpty)
+        #expect(board.sweeps.isEmpty)
     }
 
     /// The choice against its plainest wording: the newest of each caller first, in turn.
