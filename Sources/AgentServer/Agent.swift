@@ -45,6 +45,7 @@ public final class Agent {
     var reloads: ReloadFigures { reloader?.figures ?? noReloads }
     private let noReloads = ReloadFigures()
     private(set) lazy var lag = LoopLag(loop)
+    private lazy var clockWatch = ClockWatch(loop, log: log) { [unowned self] in exchange.wallGap }
     var process = ProcessFigures()
     var signals: [SignalWatcher] = []
     var drainTimer: Timer?
@@ -292,10 +293,6 @@ public final class Agent {
             throw .system(error)
         }
         if options.store.faults != nil { log.warn("the store will fail as planned") }
-        if abs(exchange.wallGap) > CoreClock.gapMax {
-            log.warn(
-                "the wall clock is not the calls' clock", ("ahead_ms", "\(exchange.wallGap)"))
-        }
         if let reloader {
             gateway.isStarting = true
             record(reloader.active) { [unowned self] in started() }
@@ -303,6 +300,7 @@ public final class Agent {
             started()
         }
         lag.start()
+        clockWatch.start()
         policies?.start(restored.timers)
         exchange.restore(restored)
         outbound.start()

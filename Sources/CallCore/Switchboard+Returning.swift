@@ -17,8 +17,8 @@ extension Switchboard {
     /// A user is noted in so many calls in one turn; the next turn is a millisecond later. Each
     /// note may be written to the store, and each loss may be told.
     static let notedAtOnce = 64
-    /// Looking at a call in which there is nothing to note is that much cheaper.
-    private static let looksPerNote = 16
+    /// So many looks at calls in which there is nothing to note cost as much.
+    private static let noteCost = 16
 
     /// Notes in the user's live calls that it is connected: only such users can be lost (A20).
     mutating func noteConnected(_ place: Int32) {
@@ -28,39 +28,42 @@ extension Switchboard {
 
     /// Notes in the user's live calls that it is back, or lost if `bye` tells how.
     mutating func sweep(_ place: Int32, bye: Bool?) {
-        let (user, calls) = (users[place].id, users[place].calls.last(.max))
+        var one = Sweep(user: users[place].id, bye: bye, calls: users[place].calls.newest(.max))
         // Whoever was back for a moment only is noted there before it is lost.
-        let isFirst = !sweeps.contains { $0.user == user }
-        var left = isFirst ? Self.notedAtOnce * Self.looksPerNote : 0
-        goOn(Sweep(user: user, bye: bye, calls: calls.reversed()), &left)
+        var left = sweeps.contains { $0.user == one.user } ? 0 : Self.notedAtOnce * Self.noteCost
+        goOn(&one, &left)
+        if !one.calls.isEmpty { sweeps.append(one) }
+        goOnLater()
     }
 
-    /// Goes on with users whose turn it is.
+    /// Goes on with users whose turn it is. One is taken out meanwhile: its calls are not copied.
     mutating func goOnSweeping() {
         sweepTimer = .none
-        var left = Self.notedAtOnce * Self.looksPerNote
-        let waiting = sweeps
-        sweeps = []
-        for sweep in waiting { goOn(sweep, &left) }
+        var left = Self.notedAtOnce * Self.noteCost
+        while left > 0, !sweeps.isEmpty {
+            var one = sweeps.removeFirst()
+            goOn(&one, &left)
+            if !one.calls.isEmpty { sweeps.insert(one, at: 0) }
+        }
+        goOnLater()
     }
 
-    /// Notes while something is `left` of the turn, and the rest a moment later.
-    private mutating func goOn(_ sweep: Sweep, _ left: inout Int) {
-        var rest = sweep
-        while left > 0, let slot = rest.calls.popLast() {
+    private mutating func goOnLater() {
+        guard !sweeps.isEmpty, sweepTimer == .none else { return }
+        sweepTimer = wheel.schedule(TimerKey.sweep, at: now + 1)
+    }
+
+    /// Notes while something is `left` of the turn.
+    private mutating func goOn(_ one: inout Sweep, _ left: inout Int) {
+        while left > 0, let slot = one.calls.popLast() {
             left -= 1
-            guard calls[slot].isLive, let index = calls[slot].index(of: rest.user) else { continue }
+            guard calls[slot].isLive, let index = calls[slot].index(of: one.user) else { continue }
             let wasThere = calls[slot].participants[index].wasConnected
-            guard rest.bye == nil ? needsNote(slot, index) : wasThere else { continue }
-            left -= Self.looksPerNote - 1
-            if let bye = rest.bye { lost(slot, index, bye: bye) } else { note(slot, index) }
+            guard one.bye == nil ? needsNote(slot, index) : wasThere else { continue }
+            left -= Self.noteCost - 1
+            if let bye = one.bye { lost(slot, index, bye: bye) } else { note(slot, index) }
         }
-        guard rest.calls.isEmpty else {
-            sweeps.append(rest)
-            guard sweepTimer == .none else { return }
-            return sweepTimer = wheel.schedule(TimerKey.sweep, at: now + 1)
-        }
-        guard rest.bye != nil, let place = users.find(rest.user) else { return }
+        guard one.calls.isEmpty, one.bye != nil, let place = users.find(one.user) else { return }
         if users[place].calls.isEmpty { users[place].isLost = false }
         users.releaseIfIdle(place)
     }
@@ -89,8 +92,7 @@ extension Switchboard {
         }
     }
 
-    /// Notes now who is back in a call where a deadline of its absence has come: it may be in very
-    /// many, and this one's turn is later.
+    /// Notes now who is back in a call where a deadline comes: the call's turn may be later.
     mutating func noteBack(in slot: CallSlot) {
         for index in calls[slot].participants.indices
         where isBack(slot, index) && !isLost(calls[slot].participants[index]) {
@@ -112,19 +114,18 @@ struct VisibleCalls {
 
     /// The calls that `user` may see. Turns are needed only if there are more than `shown`.
     init(visibleTo user: UserState, in calls: CallTable, shown: Int) {
-        let last = user.calls.last(Self.looksMax)
+        let newest = user.calls.newest(Self.looksMax)
         var found: [(id: CallID, slot: CallSlot)] = []
-        found.reserveCapacity(last.count)
-        for slot in last {
+        for slot in newest {
             guard let index = calls[slot].index(of: user.id),
                 calls[slot].participants[index].isVisible
             else { continue }
             found.append((calls[slot].id, slot))
         }
-        // They come in about the order in which they were made: sorting has little to do.
-        found.sort { $0.id < $1.id }
-        slots = found.reversed().map(\.slot)
-        count = slots.count + user.calls.count - last.count
+        // They come in about this order: sorting has little to do.
+        found.sort { $0.id > $1.id }
+        slots = found.map(\.slot)
+        count = slots.count + user.calls.count - newest.count
         turns = slots.count > shown ? Turns(slots.map { calls[$0].caller }) : nil
     }
 

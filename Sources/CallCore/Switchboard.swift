@@ -195,9 +195,9 @@ public struct Switchboard: Sendable {
             .filter { !$0.id.text.isEmpty }.map { ($0.id, $0.connectedCount) }
     }
 
-    /// Live calls in which `user` is pending or joined: the `most` that it came into last.
+    /// Live calls in which `user` is pending or joined, the newest first, at most `most`.
     public func callIDs(of user: UserID, atMost most: Int = .max) -> [CallID] {
-        users[user]?.calls.last(most).map { calls[$0].id } ?? []
+        users[user]?.calls.newest(most).map { calls[$0].id } ?? []
     }
 
     /// How many these are in all.

@@ -66,9 +66,9 @@ public struct PlaceList: Sequence, Sendable {
         for (index, place) in others.enumerated() { places[place] = Int32(index) }
     }
 
-    /// The `count` places that came last, or all if there are fewer, in the order in which they
-    /// came. What it costs grows with `count` alone, not with how many there are.
-    public func last(_ count: Int) -> [Int32] {
+    /// The `count` places that came last, or all if there are fewer, the newest first. What it
+    /// costs grows with `count` and with gaps among these, not with how many there are.
+    public func newest(_ count: Int) -> [Int32] {
         var found: [Int32] = []
         var index = others.endIndex
         while found.count < count, index > others.startIndex {
@@ -76,7 +76,7 @@ public struct PlaceList: Sequence, Sendable {
             if others[index] != Self.none { found.append(others[index]) }
         }
         if found.count < count, first != Self.none { found.append(first) }
-        return found.reversed()
+        return found
     }
 
     /// Goes over the places as they were when it was made.

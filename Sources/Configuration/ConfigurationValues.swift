@@ -10,7 +10,9 @@ extension LuaValue {
         if case .bytes = self {
             return LuaProblem("\(expected) expected, got a string that is not UTF-8")
         }
-        return LuaProblem("\(expected) expected, got \(typeName)")
+        let name = table?.lazy.compactMap(\.key.text).first
+        return LuaProblem(
+            "\(expected) expected, got \(typeName)" + (name.map { " with the name '\($0)'" } ?? ""))
     }
 
     func string() throws(LuaProblem) -> String {
@@ -230,7 +232,13 @@ extension LuaValue {
     // MARK: Plugins
 
     func plugins() throws(LuaProblem) -> [Configuration.Plugin] {
-        guard let list = self == .table([]) ? [] : list else { throw wrong("a list of plugins") }
+        guard let list = self == .table([]) ? [] : list else {
+            guard table?.contains(where: { $0.key == .text("users") }) == true else {
+                throw wrong("a list of plugins")
+            }
+            throw LuaProblem(
+                "a plugin with users has braces of its own: { { \"NAME\", users = { … } } }")
+        }
         var plugins: [Configuration.Plugin] = []
         for (index, value) in list.enumerated() {
             let plugin = try value.plugin(place: "[\(index + 1)]")

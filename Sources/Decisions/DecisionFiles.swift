@@ -34,14 +34,22 @@ public struct DecisionFiles: Sendable {
     /// The lines about a call, oldest first, each one JSON object.
     public func lines(about call: CallID) -> [[UInt8]] { search(call).lines }
 
+    /// How much earlier than a call, in milliseconds, a line about it may be dated: the node that
+    /// made the call may have another clock.
+    public static let earlierMost: Int64 = 60_000
+
     /// The lines about a call, oldest first, each one JSON object, and what of the log was never
-    /// written, whatever it was about.
+    /// written since then, whatever it was about. Lines from before the call are not looked at.
     public func search(_ call: CallID) -> (lines: [[UInt8]], gaps: [DecisionGap]) {
         let name = Array("\"call\":\"\(call)\"".utf8)
+        let begin = call.createdAt.milliseconds - Self.earlierMost
         var found: [[UInt8]] = []
         var gaps: [DecisionGap] = []
-        for path in paths {
+        var goesOn = true
+        for path in paths where goesOn {
             LineFile.visit(path) { line in
+                goesOn = (Self.moment(of: line)?.milliseconds ?? begin) >= begin
+                guard goesOn else { return false }
                 // The call's id stands near the beginning, behind the time, which has 13 digits for
                 // some centuries.
                 let head = line.prefix(name.count + 30)
@@ -66,10 +74,22 @@ public struct DecisionFiles: Sendable {
         defer { close(file) }
         var bytes = [UInt8](repeating: 0, count: 64)
         let count = read(file, &bytes, bytes.count)
-        let begin = Array(#"{"at":"#.utf8)
-        guard count > begin.count, bytes.starts(with: begin) else { return nil }
-        let digits = bytes[begin.count..<count].prefix { (0x30...0x39).contains($0) }
-        return Int64(String(decoding: digits, as: UTF8.self)).map { Moment($0) }
+        return bytes.withUnsafeBytes { bytes in
+            Self.moment(of: UnsafeRawBufferPointer(rebasing: bytes.prefix(max(0, count))))
+        }
+    }
+
+    private static let beginning = Array(#"{"at":"#.utf8)
+
+    /// The moment with which a line begins.
+    private static func moment(of line: UnsafeRawBufferPointer) -> Moment? {
+        guard line.starts(with: beginning) else { return nil }
+        var moment: Int64?
+        for byte in line.dropFirst(beginning.count).prefix(16) {
+            guard (0x30...0x39).contains(byte) else { break }
+            moment = (moment ?? 0) * 10 + Int64(byte - 0x30)
+        }
+        return moment.map { Moment($0) }
     }
 
     /// The record with the copies of `state` that it names, as far as they are kept.

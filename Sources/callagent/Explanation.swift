@@ -52,6 +52,10 @@ struct Explanation {
         var all = first.object ?? JSONObject()
         let entries = answers.flatMap { $0["decisions"]?.array ?? [] }
         all["decisions"] = .array(entries.sorted { moment($0) < moment($1) })
+        let gaps = answers.flatMap { $0["gaps"]?.array ?? [] }
+        all["gaps"] = gaps.isEmpty ? nil : .array(gaps)
+        let kept = answers.compactMap { $0["kept_since_at"]?.integer }.max()
+        all["kept_since_at"] = kept.map { .integer($0) }
         return .answer(.object(all))
     }
 
@@ -62,7 +66,7 @@ struct Explanation {
             .sorted { moment($0[0]) < moment($1[0]) }.flatMap { $0 }
     }
 
-    private static func moment(_ entry: JSONValue) -> Int64 { entry["at"]?.integer ?? 0 }
+    private static func moment(_ entry: JSONValue) -> Int64 { DecisionFiles.moment(of: entry) }
 
     private mutating func add(
         _ kept: [[UInt8]], _ gaps: [DecisionGap], since oldest: Moment?
@@ -78,24 +82,14 @@ struct Explanation {
             let entries = kept.compactMap {
                 try? JSONValue(parsing: $0, limits: .init(bytes: $0.count))
             }
-            all["decisions"] = .array(Self.joined(entries, all["decisions"]?.array ?? []))
+            let process = all["decisions"]?.array ?? []
+            all["decisions"] = .array(DecisionFiles.joined(entries, process))
         }
         let told = (all["gaps"]?.array ?? []).compactMap { DecisionGap($0) }
-        let concerned = (gaps + told).filter { isIn($0) }
-        all["gaps"] = concerned.isEmpty ? nil : .array(concerned.map(\.json))
+        let every = gaps + told.filter { !gaps.contains($0) }
+        all["gaps"] = .array(every.map(\.json))
         if let oldest { all["kept_since_at"] = .integer(oldest.milliseconds) }
         answer = .answer(.object(all))
-    }
-
-    /// What files and process have of a call: the files have more of each, the process has also
-    /// what the disk did not take.
-    private static func joined(_ files: [JSONValue], _ process: [JSONValue]) -> [JSONValue] {
-        let missing = process.filter { one in
-            !files.contains { file in
-                ["at", "event", "user", "shadow"].allSatisfy { file[$0] == one[$0] }
-            }
-        }
-        return missing.isEmpty ? files : (files + missing).sorted { moment($0) < moment($1) }
     }
 
     /// Whether decisions of the time of the call were lost.
@@ -108,10 +102,14 @@ struct Explanation {
     /// Shows it; returns the exit code.
     func show(isJSON: Bool) -> Int32 {
         var answer = answer
-        if isJSON, case .answer(let value) = answer, var all = value.object {
-            all["journal"] = .array(journal)
-            if !missing.isEmpty {
-                all["missing"] = .array(missing.map { .string($0.node) })
+        if case .answer(let value) = answer, var all = value.object {
+            let gaps = (all["gaps"]?.array ?? []).filter { DecisionGap($0).map(isIn) == true }
+            all["gaps"] = gaps.isEmpty ? nil : .array(gaps)
+            if isJSON {
+                all["journal"] = .array(journal)
+                if !missing.isEmpty {
+                    all["missing"] = .array(missing.map { .string($0.node) })
+                }
             }
             answer = .answer(.object(all))
         }

@@ -77,6 +77,45 @@ private final class Place {
         #expect(files.lines(about: CallID(high: 1, low: 1)).isEmpty)
     }
 
+    @Test func whoAsksAboutACallIsToldWhatTheMemoryHasNoMore() throws {
+        let place = try Place()
+        let log = place.log()
+        try log.openSearch(in: place.path, loop: place.loop)
+        for number in 1...1_100 as ClosedRange<UInt64> { log.note(.decision(record(number))) }
+        var known: KnownDecisions?
+        var refused = 0
+        // One more than may wait: the loop takes the answers later.
+        for number in 0...FilesThread.readsMax {
+            log.find(CallID(high: 0x0199, low: 7)) { found in
+                if number == 0 { known = found }
+                if found == nil { refused += 1 }
+            }
+        }
+        #expect(refused == 1 && known == nil)
+        place.loop.atEndOfTurn { if known != nil { place.loop.stop() } }
+        place.loop.run()
+        let found = try #require(known)
+        #expect(log.entries(about: CallID(high: 0x0199, low: 7)).isEmpty)
+        #expect(found.decisions.map { $0["at"]?.integer } == [1_790_000_000_007])
+        #expect(found.keptSince == nil && found.gaps.isEmpty)
+        log.close()
+    }
+
+    @Test func linesFromBeforeACallAreNotLookedAt() throws {
+        let place = try Place()
+        let call = CallID(high: 1_790_000_000_000 << 16 | 0x7000, low: 7)
+        let begin = call.createdAt.milliseconds
+        for at in [begin - 900_000, begin - DecisionFiles.earlierMost, begin, begin + 5] {
+            place.write("{\"at\":\(at),\"call\":\"\(call)\"}\n", to: "decisions.jsonl")
+        }
+        let found = DecisionFiles(directory: place.path).lines(about: call)
+        #expect(
+            found.map { String(decoding: $0.prefix(19), as: UTF8.self) } == [
+                "{\"at\":\(begin - DecisionFiles.earlierMost)", "{\"at\":\(begin)",
+                "{\"at\":\(begin + 5)",
+            ])
+    }
+
     @Test func inMemoryTheNewestCanBeAskedAgain() throws {
         let log = DecisionLog(directory: nil, log: Log(level: .error))
         for number in 1...1_300 {

@@ -84,8 +84,8 @@ import Testing
 
     @Test mutating func theCallsThatSomebodyCameIntoLastAreToldWithoutTheOthers() {
         call(100, by: "mallory")
-        let calls = board.liveCalls.map(\.id).sorted()
-        #expect(board.callIDs(of: bob, atMost: 3) == calls.suffix(3))
+        let calls: [CallID] = board.liveCalls.map(\.id).sorted().reversed()
+        #expect(board.callIDs(of: bob, atMost: 3) == Array(calls.prefix(3)))
         #expect(board.callIDs(of: bob) == calls && board.callCount(of: bob) == 100)
         let nobody = UserID("nobody")
         #expect(board.callIDs(of: nobody).isEmpty && board.callCount(of: nobody) == 0)

@@ -101,7 +101,7 @@ import Testing
             if step % 7 == 0 {
                 #expect(Array(list) == model)
                 for count in [0, 1, 3, most] {
-                    #expect(list.last(count) == Array(model.suffix(count)))
+                    #expect(list.newest(count) == model.suffix(count).reversed())
                 }
             }
             if let one = model.randomElement(using: &random) { #expect(list.contains(one)) }

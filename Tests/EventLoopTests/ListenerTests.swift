@@ -46,12 +46,15 @@ import Testing
     @Test func aPortIsFreeAgainAfterCloseWithConnectionsStillThere() throws {
         let rig = try Rig()
         defer { rig.close() }
-        let first = try rig.listen { _ in rig.finish() }
-        rig.connect(to: first.endpoint) { _ in }
-        rig.run()
-        first.close()
-        let second = try rig.listen(at: first.endpoint) { _ in }
-        #expect(second.endpoint == first.endpoint)
+        // Somebody else on this machine may be given a port that is free.
+        let isFree = try (0..<5).contains { _ in
+            let first = try rig.listen { _ in rig.finish() }
+            rig.connect(to: first.endpoint) { _ in }
+            rig.run()
+            first.close()
+            return (try? rig.listen(at: first.endpoint) { _ in })?.endpoint == first.endpoint
+        }
+        #expect(isFree)
     }
 
     @Test func whomTheListenerDoesNotAdmitIsResetAndNothingIsSpentOnThem() throws {

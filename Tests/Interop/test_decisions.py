@@ -35,6 +35,23 @@ def test_a_decision_is_explained_while_it_runs_and_after(bot):
     assert agent.tool("explain", "0" * 32)[0] == 3, "nobody can be asked about another call"
 
 
+def test_the_console_is_told_of_decisions_that_the_process_remembers_no_more(make_agent):
+    """It keeps its newest thousand in memory; the files have the others."""
+    config = """answer_for = { "desk" }
+plugins = { "no" }
+limits = { requests_per_second = 10000, invitations_per_minute = 100000 }
+"""
+    agent = make_agent(config, {"no": 'on.invite(function() return reject "busy" end)\n'}).start()
+    ann = agent.connect("ann")
+    first = invite(ann, "desk", mode="advanced")
+    for _ in range(1_000):
+        invite(ann, "desk", mode="advanced")
+    found = agent.admin("GET", f"/admin/v1/calls/{first}/explain").body
+    (entry,) = found["decisions"]
+    assert entry["decision"]["action"] == "reject" and "input" not in entry
+    assert "kept_since_at" not in found and "gaps" not in found
+
+
 def test_a_failure_is_explained_with_file_and_line(bot):
     agent = bot("on.invite(function(call)\n  error 'oops'\nend)\n")
     person = agent.connect("support")

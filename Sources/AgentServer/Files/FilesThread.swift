@@ -5,8 +5,12 @@ import Decisions
 import EventLoop
 
 /// The thread `files`: it writes decisions, the audit and journals, within a bound of memory. Any
-/// thread may use it, and none waits for the disk.
+/// thread may use it, and none waits for the disk. What is looked for in all files takes a second
+/// or more: a thread beside it does that, so that nothing is left out meanwhile.
 final class FilesThread: Sendable {
+    /// Searches of one kind that wait (`FileReads`).
+    static let readsMax = 16
+
     private enum Order: Sendable {
         case write([DecisionEntry], bytes: Int)
         case configure(Configuration.DecisionLog)
@@ -37,6 +41,7 @@ final class FilesThread: Sendable {
     /// What the thread shares with its users, and may outlive them.
     private final class Shared: Sendable {
         let orders = WorkerMailbox<Order>()
+        let searches = WorkerMailbox<@Sendable () -> Void>()
         let waiting = Locked(Waiting())
 
         func carryOut(_ order: Order, _ writer: DecisionWriter) {
@@ -79,12 +84,21 @@ final class FilesThread: Sendable {
                 for order in batch { shared.carryOut(order, writer) }
             }
         }
+        _ = try? WorkerThread(name: "searches", yields: true) { [shared] in
+            var batch: [@Sendable () -> Void] = []
+            while case .elements = shared.searches.takeAll(into: &batch) {
+                for search in batch { search() }
+            }
+        }
     }
 
     /// Carries everything out at once, for tests.
     init(here writer: DecisionWriter) { place = .here(writer) }
 
-    deinit { shared.orders.close() }
+    deinit {
+        shared.orders.close()
+        shared.searches.close()
+    }
 
     /// Decisions that were left out since the process began.
     var leftOut: UInt64 { shared.waiting.withLock { $0.leftOutInAll } }
@@ -130,6 +144,12 @@ final class FilesThread: Sendable {
         }
         if hasRoom { give(.run(work, bytes: bytes)) }
         return hasRoom
+    }
+
+    /// Carries out `work`, which only reads, behind everything given before.
+    func search(_ work: @escaping @Sendable () -> Void) {
+        guard case .thread = place else { return work() }
+        give(.run({ [shared] in _ = shared.searches.post(work) }, bytes: 0))
     }
 
     /// Writes a file again (`LineFiles.rewrite`), in pieces between which the thread does whatever
@@ -188,5 +208,6 @@ final class FilesThread: Sendable {
         if gap != nil { give(.write([], bytes: 0)) }
         settle(within: 1_000)
         shared.orders.close()
+        shared.searches.close()
     }
 }

@@ -49,6 +49,7 @@ extension Agent {
             ?? path.map { FilesThread(DecisionWriter(path: $0, log: log)) }
         try management.openAudit(in: directory, thread)
         try management.openJournal(in: directory, thread)
+        try policies?.decisions.openSearch(in: directory, loop: loop)
         try management.openForgetting(gateway, policies?.decisions, outbound.pushes, thread)
         configureRecords(reloader?.active.configuration ?? Configuration())
         management.console.carryOut(try management.console.prepare(options.console))

@@ -77,21 +77,25 @@ extension Agent {
     }
 
     private func explain(_ id: CallID, _ respond: @escaping (HTTPResponse) -> Void) {
-        let entries = policies?.decisions.entries(about: id) ?? []
         let unreached = outbound.unreached(of: id)
-        tellVersion(of: id) { [unowned self] isKnown, version in
-            guard isKnown || !entries.isEmpty else {
-                return respond(.refused(.notFound, "nobody knows a call \(id)"))
+        findDecisions(about: id) { [weak self] known in
+            guard let known else {
+                return respond(.refused(.rateLimited, "too many calls are being explained"))
             }
-            var beside = BesideDecisions()
-            (beside.unreached, beside.stored) = (unreached, version)
-            beside.keptSince = policies?.decisions.keptSince
-            beside.gap = policies?.decisions.gap
-            outbound.outcomes(of: id) {
-                beside.pushes = $0
-                respond(.decisions(entries, beside))
+            self?.tellVersion(of: id) { isKnown, version in
+                guard isKnown || !known.decisions.isEmpty else {
+                    return respond(.refused(.notFound, "nobody knows a call \(id)"))
+                }
+                self?.outbound.outcomes(of: id) { pushes in
+                    respond(.json(200, known.json(version, unreached: unreached, pushes)))
+                }
             }
         }
+    }
+
+    private func findDecisions(about id: CallID, _ done: @escaping (KnownDecisions?) -> Void) {
+        guard let policies else { return done(KnownDecisions(decisions: [])) }
+        policies.decisions.find(id, done)
     }
 
     /// Whether there is a call `id`, live or kept, and which version of it is stored; a store that
@@ -176,18 +180,26 @@ extension Reloaded {
     }
 }
 
-/// What belongs to a call beside the decisions about it.
-private struct BesideDecisions {
-    /// What became of its pushes.
-    var pushes: JSONValue?
-    /// Who was called and had neither a device nor a registration.
-    var unreached: [String] = []
-    /// Older decisions are not kept.
-    var keptSince: Moment?
-    /// Some were not written, and no file says so yet.
-    var gap: DecisionGap?
-    /// The stored version of the call.
-    var stored: StoredVersion?
+extension KnownDecisions {
+    /// `decisions[]`, `gaps[]`, `kept_since_at`, and what belongs to the call beside them: the
+    /// version that is `stored`, its `pushes[]`, and the `unreached[]`, who were called and had
+    /// neither a device nor a registration.
+    fileprivate func json(
+        _ stored: StoredVersion?, unreached: [String], _ pushes: JSONValue?
+    ) -> JSONValue {
+        var json: JSONObject = ["decisions": .array(decisions)]
+        if let keptSince { json["kept_since_at"] = .integer(keptSince.milliseconds) }
+        if !gaps.isEmpty { json["gaps"] = .array(gaps.map(\.json)) }
+        if let stored {
+            json["stored"] = [
+                "owner": .string(stored.term.owner), "epoch": .integer(Int64(stored.term.epoch)),
+                "revision": .integer(Int64(stored.revision)),
+            ]
+        }
+        json["pushes"] = pushes
+        if !unreached.isEmpty { json["unreached"] = .array(unreached.map { .string($0) }) }
+        return .object(json)
+    }
 }
 
 extension HTTPResponse {
@@ -197,42 +209,5 @@ extension HTTPResponse {
         case .success(let reloaded): self = .json(200, reloaded.json)
         case .failure(let error): self = .refused(.wrongState, "\(error)")
         }
-    }
-
-    fileprivate static func decisions(
-        _ entries: [DecisionEntry], _ beside: BesideDecisions = BesideDecisions()
-    ) -> HTTPResponse {
-        page(DecisionPage(next: 0, missed: 0, entries: entries), beside)
-    }
-
-    /// `next`, `missed`, `decisions[]`, and `pushes[]` and `unreached[]` if there were any;
-    /// `kept_since_at`, `gaps[]`, `stored{}` as in `BesideDecisions`.
-    fileprivate static func page(
-        _ page: DecisionPage, _ beside: BesideDecisions = BesideDecisions()
-    ) -> HTTPResponse {
-        var writer = JSONWriter()
-        writer.object {
-            $0.field("next", page.next)
-            $0.field("missed", page.missed)
-            $0.array("decisions") {
-                for entry in page.entries { entry.write(into: &$0) }
-            }
-            if let since = beside.keptSince { $0.field("kept_since_at", since.milliseconds) }
-            if let gap = beside.gap { $0.field("gaps", .array([gap.json])) }
-            if let stored = beside.stored {
-                $0.object("stored") {
-                    $0.field("owner", stored.term.owner)
-                    $0.field("epoch", Int64(stored.term.epoch))
-                    $0.field("revision", Int64(stored.revision))
-                }
-            }
-            if let pushes = beside.pushes { $0.field("pushes", raw: pushes.bytes) }
-            if !beside.unreached.isEmpty {
-                let names = JSONValue.array(beside.unreached.map { .string($0) })
-                $0.field("unreached", raw: names.bytes)
-            }
-        }
-        return HTTPResponse(
-            200, headers: ["Content-Type": "application/json"], body: writer.bytes)
     }
 }

@@ -94,35 +94,25 @@ final class AuditLog {
     static let refusedMax = 10
     /// Identities whose refused requests are counted.
     private static let identitiesMax = 1_000
-    /// Pages that are read at once.
-    private static let readsMax = 16
     /// Files of which the audit is made.
     static let files = 16
 
     private let files: (thread: FilesThread, lines: LineFiles)?
-    private let answers: Mailbox<Answer>?
+    private let reads: FileReads<[[UInt8]]>?
     private let log: Log
     private var last: Int
     /// Lines as they are shown: a body may be a thousand times as long.
     private var kept: [(number: Int, line: [UInt8])] = []
     private var refused: [String: (minute: Int64, count: Int)] = [:]
-    private var waiting: [Int: ([[UInt8]]) -> Void] = [:]
-    private var lastRead = 0
     private(set) var leftOut: UInt64 = 0
-
-    private struct Answer: Sendable {
-        let number: Int
-        let lines: [[UInt8]]
-    }
 
     /// An audit in `directory`; nil: in memory only.
     init(directory: String?, _ thread: FilesThread?, log: Log, loop: EventLoop)
         throws(EventLoopError)
     {
         self.log = log
-        let box = AuditBox()
         guard let directory, let thread else {
-            (files, answers, last) = (nil, nil, 0)
+            (files, reads, last) = (nil, nil, 0)
             return
         }
         let lines = LineFiles(
@@ -131,14 +121,8 @@ final class AuditLog {
                 cannotWrite: "cannot write the audit", cannotOpen: "cannot open the audit"))
         last = Self.lastNumber(lines.path)
         files = (thread, lines)
-        answers = try Mailbox<Answer>(on: loop) { batch in
-            for answer in batch { box.audit?.take(answer) }
-        }
-        box.audit = self
+        reads = try FileReads(thread, loop: loop)
     }
-
-    /// The mailbox is made before the audit exists.
-    private final class AuditBox { weak var audit: AuditLog? }
 
     /// Puts other sizes into force: bytes in all, and how long lines are kept.
     func configure(bytes: Int, retention: Int64) {
@@ -191,26 +175,13 @@ final class AuditLog {
     /// The newest lines before number `before`, as JSON objects, at most `limit`, newest first;
     /// nil: too many pages are being read.
     func page(before: Int?, limit: Int, _ done: @escaping ([[UInt8]]?) -> Void) {
-        guard let files, let answers else {
+        guard let files, let reads else {
             let found = kept.reversed().filter { $0.number < before ?? .max }.prefix(limit)
             return done(found.map(\.line))
         }
-        guard waiting.count < Self.readsMax else { return done(nil) }
-        lastRead += 1
-        let (number, path) = (lastRead, files.lines.path)
-        waiting[number] = done
-        let isUnderWay = files.thread.run(bytes: 0) {
-            _ = answers.post(
-                Answer(number: number, lines: Self.read(path, before: before, limit: limit)))
-        }
-        if !isUnderWay {
-            waiting[number] = nil
-            done(nil)
-        }
-    }
-
-    private func take(_ answer: Answer) {
-        waiting.removeValue(forKey: answer.number)?(answer.lines)
+        let path = files.lines.path
+        let read = { @Sendable in Self.read(path, before: before, limit: limit) }
+        if !reads.begin(read, done) { done(nil) }
     }
 
     private static func line(_ entry: AuditEntry) -> [UInt8] {
@@ -251,5 +222,5 @@ final class AuditLog {
     }
 
     /// Ends reading.
-    func close() { answers?.close() }
+    func close() { reads?.close() }
 }

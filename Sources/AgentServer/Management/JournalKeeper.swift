@@ -12,27 +12,15 @@ import WebProtocols
 final class JournalKeeper {
     /// Milliseconds between two writes.
     static let writeEvery: Int64 = 1_000
-    /// Journals that are read at once.
-    static let readsMax = 16
     /// Files of which it is made.
     static let files = 16
     private let journal: Journal
     private let thread: FilesThread?
     let lines: LineFiles?
-    private let answers: Mailbox<Answer>?
-    private var waiting: [Int: (Journal.Found?) -> Void] = [:]
-    private var lastRead = 0
+    private let reads: FileReads<Journal.Found?>?
     private var timer: Timer?
     /// Parts that the disk did not take in time.
     private(set) var leftOut: UInt64 = 0
-
-    private struct Answer: Sendable {
-        let number: Int
-        let found: Journal.Found?
-    }
-
-    /// The mailbox is made before the keeper exists.
-    private final class KeeperBox { weak var keeper: JournalKeeper? }
 
     /// Keeps `journal` in `directory`; nil: in memory only.
     init(
@@ -42,19 +30,15 @@ final class JournalKeeper {
     {
         self.journal = journal
         guard let directory, let thread else {
-            (self.thread, lines, answers) = (nil, nil, nil)
+            (self.thread, lines, reads) = (nil, nil, nil)
             return
         }
-        let box = KeeperBox()
         self.thread = thread
         lines = LineFiles(
             path: JournalFiles.path(in: directory), log: log,
             words: LineFiles.Words(
                 cannotWrite: "cannot write the journal", cannotOpen: "cannot open the journal"))
-        answers = try Mailbox<Answer>(on: loop) { batch in
-            for answer in batch { box.keeper?.take(answer) }
-        }
-        box.keeper = self
+        reads = try FileReads(thread, loop: loop)
         timer = Timer(on: loop) { [unowned self] in
             write()
             timer?.arm(after: Self.writeEvery)
@@ -98,27 +82,17 @@ final class JournalKeeper {
     /// being read.
     func find(_ id: CallID, _ done: @escaping (Journal.Found?) -> Void) {
         let inMemory = journal.found(id)
-        guard inMemory?.isWhole != true, let lines, let thread, let answers,
-            waiting.count < Self.readsMax
-        else { return done(inMemory) }
+        guard inMemory?.isWhole != true, let lines, let reads else { return done(inMemory) }
         write()
-        lastRead += 1
-        let (number, path) = (lastRead, lines.path)
-        waiting[number] = { done($0 ?? inMemory) }
-        let isUnderWay = thread.run(bytes: 0) {
-            _ = answers.post(Answer(number: number, found: JournalFiles.read(id, path)))
-        }
-        if !isUnderWay { waiting.removeValue(forKey: number)?(nil) }
-    }
-
-    private func take(_ answer: Answer) {
-        waiting.removeValue(forKey: answer.number)?(answer.found)
+        let path = lines.path
+        let isUnderWay = reads.begin({ JournalFiles.read(id, path) }) { done($0 ?? inMemory) }
+        if !isUnderWay { done(inMemory) }
     }
 
     /// Writes the rest, and ends reading.
     func close() {
         write()
         timer = nil
-        answers?.close()
+        reads?.close()
     }
 }

@@ -24,7 +24,13 @@ final class DecisionLog {
     let lines: LineFiles?
     /// The same for copies of `state`.
     let states: [LineFiles]
+    /// Looks through the files; nil: there are none, or nobody asked for it.
+    private(set) var search: (files: DecisionFiles, reads: FileReads<KnownDecisions>)?
+    /// How many files are kept.
+    private(set) var filesMax = 0
     private let log: Log
+    /// When the log began.
+    private let begunAt = Moment(Clock.wallMilliseconds())
     /// Decisions noted in this turn.
     private var pending: [DecisionEntry] = []
     /// The newest entries; number `n` is at `(n - 1) % kept`.
@@ -54,12 +60,24 @@ final class DecisionLog {
 
     /// Puts other sizes into force.
     func configure(_ limits: Configuration.DecisionLog, backlog: Int = 8 << 20) {
-        inputLimit = backlog
+        (inputLimit, filesMax) = (backlog, limits.files)
         files?.configure(limits, backlog: backlog)
     }
 
+    /// Has the files looked through as well, when somebody asks about a call.
+    func openSearch(in directory: String?, loop: EventLoop) throws(EventLoopError) {
+        guard let directory, let files else { return }
+        search = (
+            DecisionFiles(directory: directory),
+            try FileReads<KnownDecisions>(files, loop: loop)
+        )
+    }
+
     /// Ends the thread, which writes what is left; waits a second at most.
-    func close() { files?.close() }
+    func close() {
+        files?.close()
+        search?.reads.close()
+    }
 
     /// Decisions that were left out of the files since the process began.
     var leftOut: UInt64 { files?.leftOut ?? 0 }
@@ -124,6 +142,12 @@ final class DecisionLog {
     /// Since when the decisions in memory are complete; nil: they are all that were made, or the
     /// files have more.
     var keptSince: Moment? { files == nil && last > Self.kept ? newest(Self.kept).first?.at : nil }
+
+    /// Whether the memory has all that was decided about a call.
+    func isWhole(_ call: CallID) -> Bool {
+        let since = last > Self.kept ? newest(Self.kept).first?.at ?? begunAt : begunAt
+        return call.createdAt.milliseconds > since.milliseconds + DecisionFiles.earlierMost
+    }
 
     /// The number of the newest entry of this process.
     var newestNumber: Int { last }

@@ -92,7 +92,7 @@ function asText(entries, start) {
   return entries.map((one) => step(one, start).textContent).join("\n");
 }
 
-function explained(why) {
+function explained(why, made, ended) {
   const pushes = (why.pushes ?? []).map((one) => h("li", {}, userLink(one.user),
     `/${one.device}: push ${one.kind} by ${one.provider}: `,
     h("span", { class: one.result === "sent" ? "" : "bad" }, one.result)));
@@ -103,7 +103,14 @@ function explained(why) {
       [pluginLink(part.plugin), ` ${part.said}`,
         part.message ? h("span", { class: "bad" }, ` ${part.message}`) : ""])),
     h("strong", {}, ` → ${one.decision?.action ?? "?"}`), ` in ${one.took_ms} ms`));
-  const all = [...absent, ...pushes, ...decisions];
+  const until = ended ?? Date.now();
+  const lost = (why.gaps ?? []).filter((gap) => gap.since_at <= until).map((gap) =>
+    h("li", { class: "bad" }, `${gap.left_out} lines of the decision log were lost between `,
+      moment(gap.since_at), " and ", moment(gap.at), ": some may have been about this call"));
+  const old = why.kept_since_at >= made
+    ? [h("li", { class: "bad" }, "Decisions older than ", moment(why.kept_since_at),
+      " are not kept")] : [];
+  const all = [...absent, ...pushes, ...decisions, ...lost, ...old];
   if (all.length) return h("ul", {}, all);
   return h("p", { class: "faint" }, "No plugin was asked, no push sent.");
 }
@@ -167,6 +174,8 @@ export async function call(main, { signal, path }) {
     } else if (!entries.length) {
       note.textContent = journal.reason.message;
     }
-    if (reasons.status === "fulfilled") fill(why, explained(reasons.value));
+    if (reasons.status === "fulfilled") {
+      fill(why, explained(reasons.value, found.created_at, found.ended_at));
+    }
   });
 }
