@@ -22,7 +22,7 @@ export class RefusedError extends Error {
   /** Milliseconds until then. */
   readonly retryAfter: number | undefined;
 }
-/** Not answered in time. It may have been carried out all the same. */
+/** Not answered in time. It may have been carried out nevertheless. */
 export class TimeoutError extends Error {}
 /** With `{ wait: false }`: there is no connection, or it was lost before the answer. */
 export class OfflineError extends Error {}
@@ -63,7 +63,7 @@ export interface AgentStorage {
 export interface AgentOptions {
   /** `https://HOST` or `wss://HOST/v1/ws`. */
   url: string;
-  /** Gives a token. What it throws is told as `error` and tried again, but for `Unauthorized`. */
+  /** Gives a token. What it throws is told as `error` and tried again, except `Unauthorized`. */
   token: (reason: TokenReason) => Promise<string> | string;
   /** The device's name, 1 to 64 visible ASCII characters; else one is made and remembered. */
   device?: string;
@@ -157,7 +157,7 @@ export class Agent {
   start(): Promise<void>;
   /** `bye` logs the device out; else the server waits a while for it to come back. */
   stop(options?: { bye?: boolean }): Promise<void>;
-  /** Calls people. An aborted invitation is cancelled, should it ring all the same. */
+  /** Calls people. An aborted invitation is cancelled, if it rings nevertheless. */
   invite(invitees: string[], options?: InviteOptions, more?: RequestOptions): Promise<Call>;
   /** Any operation of the protocol. */
   request<Op extends keyof Operations>(

@@ -232,7 +232,7 @@ export type ErrorObject = {
     field?: string;
     /** a plugin's or a rule's word */
     code?: string;
-    /** the call that one is busy with */
+    /** the call with which the user is busy */
     call_id?: CallID;
     errors?: InviteeError[];
   };
@@ -455,7 +455,7 @@ export interface Operations {
       errors: InviteeError[];
     };
   };
-  /** Has somebody else take one's place. */
+  /** Asks that somebody else takes the user's place. */
   "call.transfer": {
     data: {
       call_id: CallID;

@@ -120,7 +120,7 @@
   self.addEventListener("install", () => self.skipWaiting());
   self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
   self.addEventListener("message", tellPressed);
-  // A push that cannot be read is shown all the same.
+  // A push that cannot be read is shown nevertheless.
   function read({ data }) {
     try {
       return data.json() ?? {};

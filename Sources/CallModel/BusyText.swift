@@ -1,8 +1,8 @@
 // The extended data of a busy rejection: `{"type": …, "reason": "busy", "callID": …}`.
 
 extension Call {
-    /// The default extended data of a rejection as busy. `type` is that of
-    /// the invitation's data, and left out when it had none (F61).
+    /// The default extended data of a rejection as busy. `type` is that of the invitation's data,
+    /// and is left out when that had none (F61).
     public var busyText: String {
         let type = extendedData.flatMap { memberText("type", of: $0) }
         return String(unsafeUninitializedCapacity: (type?.utf8.count ?? 0) + 80) { buffer in

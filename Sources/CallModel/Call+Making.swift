@@ -19,7 +19,7 @@ extension Call {
 }
 
 extension Call {
-    /// Adds the caller and whom he calls to a call without participants. They are made where they
+    /// Adds the caller and the invitees to a call without participants. They are made where they
     /// stay: to move one costs more than to make it.
     package mutating func begin(
         by caller: UserID, with device: DeviceID?, _ invitation: borrowing Invitation,
@@ -131,12 +131,12 @@ extension Call {
         participant(user).map { $0.role != .joiner || $0.state.isLive } ?? false
     }
 
-    /// When `user` came into the call, the first time if he has left since; nil: he never did.
+    /// When `user` came into the call, the first time if they have left since; nil: they never did.
     package func firstCame(_ user: UserID) -> Moment? {
         returns.first { $0.user == user }?.firstAt ?? participant(user)?.invitedAt
     }
 
-    /// The participant at `index`, whose part is over, comes anew; returns where it stood.
+    /// The participant at `index`, whose part is over, comes anew; returns the state before.
     @discardableResult
     package mutating func comeBack(_ index: Int, at now: Moment) -> Participant.State {
         let user = participants[index].user
@@ -172,7 +172,7 @@ extension Call {
     }
 
     /// How many are rung for to join those who are there: whoever shall take the place of one of
-    /// them comes in its stead, and nobody more (K103).
+    /// them replaces that one, and nobody is added (K103).
     package var expectedCount: Int {
         pendingCount - transfers.count(where: \.isPending)
     }
@@ -210,7 +210,7 @@ extension Call {
         return Cause(place < participants.count ? participants[place].user : caller, caller: caller)
     }
 
-    /// A device of the participant at `index` confirmed, or a policy will accept in its place
+    /// A device of the participant at `index` confirmed, or a policy will accept in their place
     /// (A4, A22).
     package mutating func markDelivered(_ index: Int, at now: Moment) {
         participants[index].state = .ringing

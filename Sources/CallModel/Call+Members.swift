@@ -139,7 +139,7 @@ extension Call {
     }
     /// Of `end`, whose texts need not be copied for it.
     public var endReason: EndReason? { body.fields.rare?.value.end?.reason }
-    /// Every transfer that was asked for, in this order; none any more when the call has ended.
+    /// Every transfer that was asked for, in this order; empty when the call has ended.
     public var transfers: [Transfer] {
         get { body.fields.rare?.value.transfers ?? [] }
         set { change { $0.transfers = newValue } }
@@ -150,7 +150,7 @@ extension Call {
         set { change { $0.removed = newValue } }
     }
 
-    /// Forwards to several that are not over; none any more when the call has ended.
+    /// Forwards to several that are not over; empty when the call has ended.
     public var forks: [Fork] {
         get { body.fields.rare?.value.forks ?? [] }
         set { change { $0.forks = newValue } }

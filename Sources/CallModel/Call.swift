@@ -88,7 +88,7 @@ public struct Call: Sendable, Equatable {
         }
     }
 
-    /// A participant's wish that somebody else takes his place (K103).
+    /// A participant's wish that somebody else takes their place (K103).
     public struct Transfer: Sendable, Equatable {
         /// Who takes the place.
         public internal(set) var to: UserID
@@ -99,7 +99,7 @@ public struct Call: Sendable, Equatable {
         /// Whether `to` has not answered yet.
         public internal(set) var isPending = true
 
-        /// `by` wishes that `to` takes his place, saying `extendedData`.
+        /// `by` wishes that `to` takes the place of `by`, saying `extendedData`.
         public init(to: UserID, by: UserID, extendedData: String?, isPending: Bool = true) {
             self.to = to
             self.by = by
@@ -112,7 +112,7 @@ public struct Call: Sendable, Equatable {
     public struct Return: Sendable, Equatable {
         /// The user.
         public internal(set) var user: UserID
-        /// When he came into the call first.
+        /// When the user came into the call first.
         public let firstAt: Moment
 
         /// `user`, who came first at `moment`.

@@ -71,7 +71,7 @@ extension Call {
         @usableFromInline var description: String { "\(value)" }
     }
 
-    /// An object that copies share. Whoever changes it has made a separate one before, so nobody
+    /// An object that copies share. Code that changes it makes a separate object before, so nobody
     /// else sees the change: it is sendable, and accesses cannot overlap.
     @usableFromInline
     final class Body: @unchecked Sendable {

@@ -181,8 +181,8 @@ extension Call {
 
 extension UnsafeBufferPointer<Participant> {
     /// Hands over all fields of the participant at `place`; `text` is the extended data as it is to
-    /// be seen, `name` what the user is called. He is looked at where he stands: a copy would count
-    /// references to all his texts.
+    /// be seen, `name` what the user is called. The participant is looked at in its place: a copy
+    /// would count references to all its texts.
     @inlinable
     func visit<Visitor: CallVisitor & ~Copyable>(
         _ place: Int, _ visitor: inout Visitor, text: String?, name: String?

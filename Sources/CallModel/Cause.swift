@@ -3,8 +3,8 @@
 /// The cause of a question, report, timer, job or request (G71): the account whose operation or
 /// connection began it, and the account that made the call. Often the two are the same.
 ///
-/// Fair turns, quotas, failure counts and probation all go by it: what one pair brings about is
-/// never felt by another one.
+/// Fair turns, quotas, failure counts and probation all count by it, so that what one pair causes
+/// never disturbs another one.
 public struct Cause: Hashable, Sendable {
     /// The account whose operation or connection began it; nil: nobody (a timer, a start, a
     /// reload).
@@ -21,7 +21,7 @@ public struct Cause: Hashable, Sendable {
         self.caller = caller
     }
 
-    /// The cause of what `user` does alone: its own call, its connection.
+    /// The cause of what `user` does alone: their own call, their connection.
     public init(_ user: UserID) { self.init(user, caller: user) }
 
     /// Whether no account is behind it.

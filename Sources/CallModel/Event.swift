@@ -2,7 +2,7 @@
 
 /// Who caused an event.
 public enum Actor: Sendable, Equatable {
-    /// A user, with one of its devices.
+    /// A user, with one of their devices.
     case user(UserID, DeviceID)
     /// A plugin by name, or the host: `default`, `busy`.
     case policy(String)
@@ -60,9 +60,9 @@ public struct CallEvent: Sendable, Equatable {
         indirect case ended(Call.End, at: Moment, duration: Milliseconds)
         /// `call.elsewhere`.
         case elsewhere(Elsewhere, DeviceID?)
-        /// `call.transferred`, to the transferor: the last event of the call for him.
+        /// `call.transferred`, to the transferor: the last event of the call for them.
         case transferred(to: UserID)
-        /// `call.removed`, to a removed user: the last event of the call for him.
+        /// `call.removed`, to a removed user: the last event of the call for them.
         case removed(by: UserID)
         /// `call.failed`.
         case failed(Participant.Reason)
@@ -93,7 +93,7 @@ public struct CallEvent: Sendable, Equatable {
         /// The transferor's text.
         public let extendedData: String?
 
-        /// `by` gives his place up, saying `extendedData`.
+        /// `by` gives their place up, saying `extendedData`.
         public init(by: UserID, extendedData: String? = nil) {
             self.by = by
             self.extendedData = extendedData
@@ -104,7 +104,7 @@ public struct CallEvent: Sendable, Equatable {
     public struct Change: Sendable, Equatable {
         /// The participant.
         public let user: UserID
-        /// Its state now.
+        /// Their state now.
         public let state: Participant.State
         /// Why.
         public let reason: Participant.Reason?

@@ -1,12 +1,12 @@
 // Somebody who is to be known no more.
 
-/// A user whom records that stay must not name any more, and what stands in his place.
+/// A user whom records that stay must not name any more, and what stands in their place.
 public struct Forgotten: Sendable, Equatable {
     /// Who is forgotten.
     public let user: UserID
     /// `deleted:` and 16 digits: nobody can tell whose place it takes, and no token may name it.
     public let substitute: UserID
-    /// What he was called, which texts may say; nil: nothing is known.
+    /// What the user was called, which texts may say; nil: nothing is known.
     public let name: PersonName?
 
     /// `user`, called `name`, is to be known as `substitute` only.
@@ -25,11 +25,11 @@ public struct Forgotten: Sendable, Equatable {
         return UserID(prefix + String(repeating: "0", count: 16 - digits.utf8.count) + digits)
     }
 
-    /// The substitute in the place of the user; everybody else is who he is.
+    /// The substitute in the place of the user; everybody else stays who they are.
     public func replacing(_ id: UserID) -> UserID { id == user ? substitute : id }
 
-    /// `text` with the substitute wherever it names the user: by his id, or by his name. A longer
-    /// word that has one of them in it is another one's.
+    /// `text` with the substitute wherever it names the user: by their id, or by their name. A
+    /// longer word that contains one of the two names somebody else.
     public func replacing(in text: String) -> String {
         let withoutID = Self.replace(user.text, by: substitute.text, in: text)
         guard let name else { return withoutID }
@@ -98,7 +98,7 @@ public struct Forgotten: Sendable, Equatable {
 }
 
 extension Call {
-    /// The call as it may be kept: without the user, what he said in it, and his devices.
+    /// The call as it may be kept: without the user, what they said in it, and their devices.
     public func forgetting(_ gone: Forgotten) -> Call {
         var call = self
         if caller == gone.user { call.extendedData = nil }
@@ -128,7 +128,7 @@ extension Call {
         return call
     }
 
-    /// What others see instead of his texts goes with these.
+    /// What others see instead of the user's texts goes with these.
     private func forgetting(_ gone: Forgotten, _ view: View) -> View? {
         let author: UserID? =
             switch view.owner {

@@ -4,8 +4,8 @@ extension Call {
     /// Several are called in the place of one: all at once, or one after the other. The first one
     /// who accepts ends it (F62).
     public struct Fork: Sendable, Equatable {
-        /// Who forwarded; those who are called are invited by him, or by somebody who forwarded
-        /// again.
+        /// Who forwarded; those who are called are invited by this user, or by somebody who
+        /// forwarded again.
         public let by: UserID
         /// Who is still to be called.
         public internal(set) var waiting: [UserID]

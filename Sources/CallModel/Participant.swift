@@ -7,8 +7,8 @@ public struct Participant: Sendable, Equatable {
         case caller, invitee, joiner
     }
 
-    /// Where a participant stands. The four pending states and `joined` are live; the others
-    /// last until the user is invited again or joins, where the mode has that.
+    /// The state of a participant. The four pending states and `joined` are live; the others last
+    /// until the user is invited again or joins, where the mode has that.
     public enum State: String, Sendable, CaseIterable, BitwiseCopyable {
         /// Invited; no device has confirmed.
         case inviting
@@ -44,7 +44,7 @@ public struct Participant: Sendable, Equatable {
         public var isLive: Bool { isPending || self == .joined }
     }
 
-    /// Why a participant stands where it stands (C34).
+    /// Why a participant is in their state (C34).
     public enum Reason: String, Sendable, CaseIterable, BitwiseCopyable {
         case declined, busy
         case byInviter = "by_inviter"
@@ -99,7 +99,7 @@ public struct Participant: Sendable, Equatable {
     public var video = false
     /// Whether the user holds the call.
     public var held = false
-    /// Whether the user has reported its media.
+    /// Whether the user has reported their media.
     public var mediaConnected = false
     /// Whether the user was connected at some moment of the call (A20).
     public var wasConnected = false
@@ -109,12 +109,12 @@ public struct Participant: Sendable, Equatable {
     public var hops: UInt8 = 0
     /// Position in the chain of plugins at which the next question begins.
     public var askFrom: UInt8 = 0
-    /// Place in the call of whose doing the invitation is, while it is pending: the caller's or of
-    /// who added the user. Forwarding an invitation begins none (G71).
+    /// Place in the call of the user who caused the invitation, while it is pending: the caller, or
+    /// who added the user. Forwarding an invitation does not change it (G71).
     public var begunBy: UInt16 = 0
     /// Who invited the user; nil for the caller and for joiners.
     public var invitedBy: UserID?
-    /// What the user said with its answer or leave.
+    /// What the user said with their answer or leave.
     public var extendedData: String?
     /// The device that the user is in the call with.
     public var device: DeviceID?
@@ -125,7 +125,7 @@ public struct Participant: Sendable, Equatable {
     /// When the user accepted, rejected, created or joined.
     @Packed public var answeredAt: Moment? = nil
     /// Delivery check, acknowledgement limit or accept handshake limit; of a joined user who is
-    /// lost, when he leaves for it.
+    /// lost, when they leave for it.
     @Packed public var deliveryAlarm: Moment? = nil
     /// Decision, wait or ring-for limit, by `asking`.
     @Packed public var policyAlarm: Moment? = nil
@@ -154,8 +154,8 @@ public struct Participant: Sendable, Equatable {
         state == .joined && self.device == device
     }
 
-    /// Keeps what a push shows, in the place of any note; nil: the default, of which nothing need
-    /// be kept.
+    /// Keeps what a push shows, in the place of any note; nil: the default, for which nothing is
+    /// kept.
     public mutating func keep(push: PushText?) {
         policyNote = push.map { PolicyNote(plugin: nil, push: $0) }
     }
@@ -170,7 +170,7 @@ public struct Participant: Sendable, Equatable {
 }
 
 /// What is kept of a participant because of the policies: of a pending one a decision that waits
-/// and what a push shows of him, of others which plugin invited in their name. Boxed, because few
+/// and what a push shows of them, of others which plugin invited in their name. Boxed, because few
 /// participants have one.
 public final class PolicyNote: Sendable, Equatable {
     /// The plugin that decided to accept, or invited.

@@ -39,11 +39,11 @@ public struct PersonName: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// A user and what it is called.
+/// A user and what they are called.
 public struct NamedUser: Hashable, Sendable {
     /// The user.
     public let user: UserID
-    /// Nil: it has no name.
+    /// Nil: they have no name.
     public let name: PersonName?
 
     /// `user` is called `name`.
@@ -55,7 +55,7 @@ public struct NamedUser: Hashable, Sendable {
 
 /// Whoever knows what people are called.
 public protocol NameSource: AnyObject {
-    /// What `user` is called; nil: it has no name.
+    /// What `user` is called; nil: they have no name.
     func name(of user: UserID) -> String?
     /// Another number after every change of what `name` answers.
     var version: UInt64 { get }

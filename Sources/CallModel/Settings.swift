@@ -87,7 +87,7 @@ public struct Settings: Sendable, Equatable {
     public var devicesPerUser = 10
     /// Time since anything was heard of a user after which the user is lost.
     public var lostAfter: Milliseconds = 35_000
-    /// How long a user whose last connection ended is not lost yet, however long it was silent.
+    /// How long a user whose last connection ended is not lost yet, however long they were silent.
     public var lostAfterEnd: Milliseconds = 10_000
     /// The delivery check of an invitation that says nothing of it (`invite.delivery_check`);
     /// nil: none.
@@ -103,7 +103,7 @@ public struct Settings: Sendable, Equatable {
     /// Live calls in the answer to `hello`; the others are for `call.list` (B31).
     public var welcomeCallsMax = 100
     /// Pending invitations that a new session is told of (B32). More would not fit into what a
-    /// connection may leave unread, and cut its device off at every attempt.
+    /// connection may leave unread, and its device would be cut off at every attempt.
     public var welcomeInvitationsMax = 500
     /// Groups of one operator.
     public static let groupsMax = 1_000
@@ -157,7 +157,7 @@ extension Settings {
     }
 
     /// `invitees` with the members in the place of each group that is not larger than `most`, each
-    /// once and without `user`. A larger group, and one that there is not, stays as it is.
+    /// once and without `user`. A larger group, and an unknown one, stays as it is.
     public func members(of invitees: [UserID], most: Int, but user: UserID) -> [UserID] {
         guard invitees.contains(where: { $0.group != nil }) else { return invitees }
         var known = Set(invitees)

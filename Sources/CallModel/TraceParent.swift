@@ -1,7 +1,8 @@
 // The trace to which a request belongs, as other systems name it.
 
-/// A W3C `traceparent`: 55 bytes of text, kept as the 26 bytes that it stands for, so that nobody
-/// makes the server hold more by what it sends. It is handed on as it came, and never acted upon.
+/// A W3C `traceparent`: 55 bytes of text, kept as the 26 bytes that it stands for, so that no
+/// client makes the server hold more by what it sends. It is handed on as it came, and never acted
+/// upon.
 ///
 ///     00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
 public struct TraceParent: Sendable, Hashable, BitwiseCopyable, CustomStringConvertible {

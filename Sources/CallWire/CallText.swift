@@ -3,7 +3,7 @@
 import CallModel
 import JSON
 
-/// The text of one call as everybody sees it who has no view of his own. An invitation is answered
+/// The text of one call as everybody without a view of their own sees it. An invitation is answered
 /// with the call, and the events that follow show the same one: it is written once.
 public struct CallText: ~Copyable {
     /// Which call it is, and how old: a change of the object changes the revision (C36), and one
@@ -76,7 +76,7 @@ extension WireEncoder {
         return written(reply, sharing: &text, into: &writer).tail
     }
 
-    /// The same, and where the call stands in it. What was in `writer` goes.
+    /// The same, and where the call stands in it. The old content of `writer` is dropped.
     public func written(
         _ reply: Reply, sharing text: inout CallText, into writer: inout JSONWriter
     ) -> WrittenReply {

@@ -34,7 +34,7 @@ public struct Hello: Sendable, Equatable {
     public var resume: Resume?
     /// Whether a new session is told of missed calls.
     public var wantsMissed: Bool
-    /// What the user is called; nil: it says nothing of that. Counts with development tokens only.
+    /// What the user is called; nil: that is not said. Counts with development tokens only.
     public var name: PersonName?
 
     /// A `hello` of `device`.

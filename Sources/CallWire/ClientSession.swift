@@ -10,8 +10,8 @@ import CallModel
 ///         ▲                    │                  │
 ///         └──── reconnect ─────┴──────────────────┘
 ///
-/// The shell keeps one value for each address (user and device) and puts nothing in front of the
-/// tails that it returns but their head (`WireEncoder.eventHead`).
+/// The shell keeps one value for each address (user and device). In front of the tails that the
+/// session returns it puts only their head (`WireEncoder.eventHead`).
 public struct ClientSession: Sendable, Equatable {
     /// Where a session stands.
     public enum State: Sendable, Equatable {
@@ -169,7 +169,7 @@ public struct ClientSession: Sendable, Equatable {
     }
 
     /// The marks of the signals that the session before could not tell; they are told in this one
-    /// as far as their calls are there, behind `call.incoming`.
+    /// as far as their calls are there, after `call.incoming`.
     public var untoldSignals: [SignalMark] { signals.untoldMarks }
 
     /// Takes the signals of `call` that the session before could not tell, oldest first. They are

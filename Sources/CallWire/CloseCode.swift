@@ -25,7 +25,7 @@ public enum CloseCode: UInt16, CaseIterable, Sendable {
     /// Too many requests, again and again.
     case rateLimited = 4229
 
-    /// What whoever writes a client is told where there is no more to say; empty: the code says it.
+    /// What the author of a client is told where there is no more to say; empty: the code says it.
     public var usualReason: String {
         switch self {
         case .unsupportedData: "messages are text"

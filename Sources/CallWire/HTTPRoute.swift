@@ -34,7 +34,7 @@ public enum HTTPRoute: Sendable, Equatable {
     public enum Failure: Error, Sendable, Equatable {
         /// Nothing is there; how to answer.
         case refused(Refusal)
-        /// Something is there, but for this method only.
+        /// The path is there, but only for this method.
         case methodNotAllowed(allow: String)
 
         /// The response; `methodNotAllowed` also needs the header `Allow`.

@@ -73,8 +73,8 @@ struct KeptSignals: Sendable, Equatable {
         remove { $0.seq <= seq }
     }
 
-    /// Keeps no more of the saved ones than of all events: who sent most loses first, so that
-    /// nobody's signals push out those of others.
+    /// Keeps no more of the saved ones than of all events: the sender of most loses first, so that
+    /// the signals of one sender never push out those of others.
     mutating func bound(_ limits: SessionLimits) {
         guard saved.count > limits.heldEvents || bytes > limits.heldBytes else { return }
         // Room for some more at once: finding who sent most looks at all of them.

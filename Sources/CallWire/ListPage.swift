@@ -7,8 +7,8 @@ extension WireEncoder {
     /// Room for what stands around the calls of a page: the head with a long id, and the cursor.
     private static var pageRest: Int { 512 }
 
-    /// Appends `"ok":{"calls":[…],"cursor":…}}`. A page that gets too large stops before that call;
-    /// a first call that alone is too much goes out nevertheless.
+    /// Appends `"ok":{"calls":[…],"cursor":…}}`. A page stops before the call that would make it
+    /// too large; a first call that alone is too large is sent nevertheless.
     ///
     /// - Parameters:
     ///   - calls: the page that the store found, newest first.

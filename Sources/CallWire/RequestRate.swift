@@ -23,8 +23,8 @@ public struct RequestRate: Sendable, Equatable {
 
     /// Takes `count` out of a bucket that holds `limit` and gets as many in `span`; 0: no limit.
     ///
-    /// - Returns: nil, or how long to wait. More than the bucket ever holds never passes; then it
-    ///   is `span`.
+    /// - Returns: nil, or how long to wait. A count larger than the bucket is never allowed; then
+    ///   the result is `span`.
     public mutating func admit(
         _ count: Int, of limit: Int, in span: Milliseconds, at now: Moment
     ) -> Milliseconds? {
@@ -38,7 +38,7 @@ public struct RequestRate: Sendable, Equatable {
         return nil
     }
 
-    /// Takes `count` more out, though the bucket may be empty: what is asked next waits longer.
+    /// Takes `count` more out, even if the bucket is empty: the next request waits longer.
     public mutating func charge(
         _ count: Int, of limit: Int, in span: Milliseconds, at now: Moment
     ) {

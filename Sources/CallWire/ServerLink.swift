@@ -134,8 +134,8 @@ public struct ServerLink: Sendable {
         pending.removeAll { $0.id == id }
     }
 
-    /// Takes a request out that is longer than the server takes: it would close the connection,
-    /// and again after every loss.
+    /// Removes a request that is longer than the server allows: it would close the connection, and
+    /// again at every repetition.
     ///
     /// - Returns: why it cannot be sent; nil: it can, or it was forgotten.
     public mutating func takeOutTooLarge(_ id: Int64) -> Refusal? {

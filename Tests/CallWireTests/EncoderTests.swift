@@ -31,7 +31,7 @@ enum Sample {
         return call
     }
 
-    /// Bob said that he is busy.
+    /// Bob said that they are busy.
     static var refused: Call {
         var call = ringing
         call.revision = 3

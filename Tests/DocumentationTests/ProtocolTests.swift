@@ -391,7 +391,7 @@ import WebProtocols
                 "`rate_limited`",
             ],
             [
-                "events that an account brought about and that wait for the plugins",
+                "events that an account caused and that wait for the plugins",
                 grouped(limits.reportsPerCause), "`limits.reports_per_cause`",
                 "invitations and signals are `rate_limited`",
             ],

@@ -165,7 +165,7 @@ export class Agent extends Emitter {
   }
 
   /**
-   * Calls people; an aborted one is cancelled, should it ring all the same. Options of the request
+   * Calls people; an aborted one is cancelled, if it rings nevertheless. Options of the request
    * stand last, as everywhere; they may stand among the call's own, too.
    */
   async invite(

@@ -1,5 +1,5 @@
-// Timers. Those of a hidden tab ring once a minute, those of its worker on time: the first that
-// rings counts. Where a page may have no worker its own timers have to do.
+// Timers. Timers of a hidden tab fire once a minute, those of its worker on time: the first that
+// fires counts. Where a page may have no worker its own timers have to do.
 
 import { scriptURL } from "./trusted.js";
 

@@ -162,7 +162,7 @@ export class Call extends Emitter {
     return ok;
   }
 
-  // What one's own hold and flags have changed, here and in other calls, no event tells.
+  // No event tells what this user's own hold and flags have changed, here and in other calls.
   #lookAgain() {
     const looks = [...this.#agent.calls.keys()].map((id) =>
       this.#agent.request("call.get", { call_id: id }).catch(() => {}));

@@ -69,7 +69,7 @@ export class Calls {
     if (data.call) return this.learn(data.call, message);
     const call = this.#find(data);
     if (!call) return this.#ask(data.call_id);
-    // Whoever is new in it has more to him than the event says: the call is read anew.
+    // The event does not say everything about a new participant: the call is read anew.
     const isNews = namesStranger(call.snapshot, message);
     if (isNews) this.#ask(data.call_id);
     const next = isNews ? call.snapshot : after(call.snapshot, message, this.#agent.user);
@@ -94,8 +94,8 @@ export class Calls {
     this.#changed("leading");
   }
 
-  // The tab that leads asks, and the others hear the answer too; what a reload brought back here
-  // may be over for them long since.
+  // The tab that leads asks, and the others hear the answer too; calls that a reload brought back
+  // here may have been over for them for long.
   async #ask(id, isOver = false) {
     if (!(isOver || this.#agent.isLeading) || this.#fetched.has(id)) return;
     this.#fetched.add(id);

@@ -143,8 +143,9 @@ export class Connection {
     for (const name of IS_BACK) globalThis.removeEventListener?.(name, this.#look, true);
   }
 
-  // Silence is judged by questions that nothing came after, never by the clock: the timers of a
-  // hidden tab come once a minute, and those of a machine that slept before what had arrived.
+  // A connection is silent when nothing came after a question; the clock does not count: timers of
+  // a hidden tab fire once a minute, and after a machine has slept they fire before what had
+  // arrived is read.
 
   #watchOver(interval) {
     this.#stopWatch();

@@ -104,7 +104,7 @@ export class Requests {
     if (this.#line.look().isOnline) this.#send(request);
   }
 
-  // Nobody waits any more. An invitation may ring all the same, so its reply is still wanted.
+  // Nobody waits any more. An invitation may ring nevertheless, so its reply is still wanted.
   #giveUp(request, error) {
     request.reject(error);
     if (request.op !== "call.invite" || !request.wasSent) return this.#forget(request);

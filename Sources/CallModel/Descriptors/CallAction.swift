@@ -154,12 +154,12 @@ extension OperationDescriptor {
                 values.give(.push, push, \.push)
             }),
         OperationDescriptor(
-            onCall: .transfer, "call.transfer", "Has somebody else take one's place.",
+            onCall: .transfer, "call.transfer", "Asks that somebody else takes the user's place.",
             ([.to], [.extendedData, .push]), reply: [.call],
             phrases: ["transfers {call_id} to {to} {push} {extended_data}"],
             needs: .transfer,
             rule: "Joined participants. `to` is invited in the name of who asks, and the two "
-                + "count as one until `to` answers; with its accept, who asked has left. "
+                + "count as one until `to` answers; when `to` accepts, who asked has left. "
                 + "`self_call`, `not_found`, `already_joined`, `refused` say why nobody can; "
                 + "`wrong_state`: the transfer before has no answer yet; `too_many`: the call had "
                 + "all its transfers.",
@@ -196,9 +196,9 @@ extension OperationDescriptor {
             rule: "Joined participants say what became of their media: `connected`, `lost`, "
                 + "`recovered` (the same as `connected`) or `failed`, which ends the call: with "
                 + "`not_connected`, once connected with `connection_lost`. While nobody has "
-                + "accepted only the caller is there to report: its `failed` says that the dial "
-                + "cannot be carried out (`dial_failed`), the others are `wrong_state`. `{}` "
-                + "without effect where the mode tracks no media.",
+                + "accepted, only the caller can report: `failed` says that the dial cannot be "
+                + "carried out (`dial_failed`), other values are `wrong_state`. `{}` without "
+                + "effect where the mode tracks no media.",
             make: { .report($0.media) },
             give: { action, values in
                 if case .report(let media) = action { values.give(.media, media, \.media) }

@@ -1,7 +1,8 @@
 // An event of the protocol, described once.
 
 /// All that is said of one event. Encoding and decoding, the documents and the notation of
-/// scenarios are made of it; what it has, and in which order, `CallEvent.Kind.visit` hands over.
+/// scenarios are made of it; `CallEvent.Kind.visit` hands over what the event has, and in which
+/// order.
 public struct EventDescriptor: Sendable {
     /// The name on the wire.
     public let name: EventName
@@ -10,7 +11,7 @@ public struct EventDescriptor: Sendable {
     /// What its data has beside `inEvery`.
     public let members: [DataMember]
     /// How scenarios say it: `{member}` stands for a member's value, and what is in brackets is
-    /// left out where the member in it has none.
+    /// left out where the member in it has no value.
     public let words: String
     /// Makes the event of its members; nil: one is missing or not known.
     public let make: @Sendable (any EventMembers) -> CallEvent.Kind?

@@ -30,8 +30,8 @@ public final class OperationDescriptor: Sendable {
     public let phrases: [String]
     /// Makes the operation of the fields that were given; nil: the session does it by itself.
     public let make: Making
-    /// Gives the fields but for `call_id` and `extended_data`. What equals the protocol's default
-    /// is left out.
+    /// Gives the fields except `call_id` and `extended_data`. What equals the protocol's default is
+    /// left out.
     public let give: Giving
 
     /// It may take values out instead of copying them: nobody looks at them afterwards.

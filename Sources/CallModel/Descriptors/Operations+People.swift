@@ -8,8 +8,8 @@ extension OperationDescriptor {
                 DataMember("users", .list(.named("NamedUser")), "in the order in which they came"),
                 .errors,
             ], traits: .reads,
-            rule: "Oneself, and whoever was in a call with one; everybody where the operator says "
-                + "`names_for = \"everybody\"`, and for a server's key. At most 100, each of whom "
+            rule: "The user, and whoever was in a call with the user; everybody where the operator "
+                + "says `names_for = \"everybody\"`, and for a server's key. At most 100, and each "
                 + "costs as much as a request. Others are `unknown_user` in `errors[]`.",
             make: { .userGet($0.users) },
             give: { operation, values in
@@ -18,7 +18,7 @@ extension OperationDescriptor {
         OperationDescriptor(
             .userSet, "user.set", "Says what a user is called.", ([.user, .name], []),
             rule: "A server's key; for others it is `forbidden`. `name` is text of 1-64 bytes on "
-                + "one line, without overrides of direction; an empty one takes the name back that "
+                + "one line, without overrides of direction; an empty one removes the name that "
                 + "was set. `too_many`: no more names are kept.",
             make: { .userSet($0.user, $0.personName) },
             give: { operation, values in

@@ -16,8 +16,8 @@ extension OperationDescriptor {
                 "invites {invitees} {mode} {kind} {timeout_ms} {delivery_check} {items} {audio} "
                     + "{video} {push} {extended_data}"
             ],
-            rule: "Always, but in modes `ringing` and `group` while one is in a live call of "
-                + "these modes, and in `managed` while one is in any (`busy`, with "
+            rule: "Always, except in modes `ringing` and `group` while the user is in a live call "
+                + "of these modes, and in `managed` while the user is in any (`busy`, with "
                 + "`detail.call_id`). People who cannot be invited come back in `errors[]`; if "
                 + "nobody is left, the operation fails and no call is made.",
             make: { .invite($0.takeInvitation()) },

@@ -134,8 +134,8 @@ public struct Mode: Sendable, Equatable {
     /// Whether `call.end` before an answer means cancel (caller) or reject (invitee): where nobody
     /// can leave, it is the one way out.
     public var endMeansCancelOrReject: Bool { has([.end, .endUnanswered]) && !has(.leave) }
-    /// Whether a call of any mode keeps its users from inviting and accepting (A12), and not only a
-    /// call of a mode like this one its caller from inviting (A10).
+    /// Whether users in a call of any mode may not invite or accept (A12). Otherwise only the
+    /// caller of a call of a mode like this one may not invite (A10).
     public var countsEveryCall: Bool { has([.refusesBusyCaller, .rejectsBusy]) }
     /// Whether the whole call is cancelled when its caller leaves before anybody joined (H90).
     public var leaveCancels: Bool { endWhenAnswered == .ifAlone }

@@ -40,7 +40,7 @@ extension Decision {
         guard case .forward(let users, let each) = self else { return false }
         return users.count > 1 || each != nil
     }
-    /// Whether it leaves the invitation to its devices: nothing has changed, nobody is told.
+    /// Whether it leaves the invitation to the user's devices: nothing has changed, nobody is told.
     public var isRing: Bool { if case .ring = self { true } else { false } }
     /// Whether it lets the account in at once.
     public var isAccept: Bool {

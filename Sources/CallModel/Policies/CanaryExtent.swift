@@ -54,7 +54,7 @@ public struct CanaryExtent: Sendable, Equatable {
 
     /// As the operator wrote it: `desk-1* ann`, or `10%`.
     public var text: String { body.text }
-    /// What the hash begins with, so that each set of plugins meets other accounts.
+    /// The beginning of what is hashed, so that each set of plugins meets other accounts.
     public var salt: String { body.salt }
 
     /// Whether both were written alike: then they mean the same accounts.
@@ -86,8 +86,8 @@ public struct CanaryExtent: Sendable, Equatable {
     private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
     /// Whether `user` is one of the accounts: always the same for the same text and salt, on every
-    /// machine. A larger share has all accounts of a smaller one with the same salt. Names are told
-    /// apart by 64 bits of a hash, whose beginning nobody outside knows.
+    /// machine. A larger share has all accounts of a smaller one with the same salt. Names are
+    /// distinguished by 64 bits of a hash with a beginning that nobody outside knows.
     public func contains(_ user: UserID) -> Bool {
         let body = body
         guard let parts = body.parts else { return body.isNamed(user) }

@@ -15,7 +15,7 @@ public struct Hooks: OptionSet, Sendable {
     public static let outgoingData = Hooks(rawValue: 1 << 2)
     /// `on.token`.
     public static let token = Hooks(rawValue: 1 << 3)
-    /// Any report hook but `on.presence` and `on.signal`.
+    /// Any report hook except `on.presence` and `on.signal`.
     public static let reports = Hooks(rawValue: 1 << 4)
     /// `on.presence`.
     public static let presence = Hooks(rawValue: 1 << 5)

@@ -32,8 +32,8 @@ public struct Question: Sendable, Equatable {
     }
 
     private var body: Body
-    /// How many questions the shell had heard answered, or that a handler waits, when it was told
-    /// of this one; nil: all that were. Who was let in since then is not in `facts`.
+    /// For how many questions the shell had heard the answer, or that a handler waits, when it was
+    /// told of this one; nil: for all. Who was let in since then is not in `facts`.
     public var heard: UInt64?
     /// Whether a short ring time leaves less time to answer than usual.
     public var isCutShort = false
@@ -49,7 +49,7 @@ public struct Question: Sendable, Equatable {
         get { body.facts }
         set { body = Body(id, decideBy, subject, newValue, cause, hold, trace) }
     }
-    /// Who brought it about (G71).
+    /// Who caused it (G71).
     public var cause: Cause { body.cause }
     /// How the invitation is held that it is about; nil: it is not held.
     public var hold: Hold? { body.hold }
@@ -142,11 +142,11 @@ public struct Question: Sendable, Equatable {
 public struct UserFacts: Sendable, Equatable {
     /// The user.
     public let user: UserID
-    /// Live calls that it is in or being called for, the call at hand not counted.
+    /// Live calls that they are in or being called for, the present call not counted.
     public let calls: Int
     /// Devices with a live connection.
     public let devices: Int
-    /// What the user is called; nil: it has no name. Whoever keeps the names adds it.
+    /// What the user is called; nil: they have no name. Whoever keeps the names adds it.
     public var name: String?
 
     /// Whether the user has a live connection.

@@ -14,7 +14,7 @@ public struct Report: Sendable, Equatable {
     public let kind: Kind
     /// What is known of the users of the call at the time of the report.
     public var facts: [UserFacts]
-    /// Who brought it about (G71).
+    /// Who caused it (G71).
     public let cause: Cause
 
     /// Tells of `kind` in `call`.

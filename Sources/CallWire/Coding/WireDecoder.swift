@@ -6,9 +6,9 @@ import JSON
 /// Decodes clients' messages. A value without state: one decoder serves every connection.
 ///
 /// The envelope is read, and with it every byte of the message is checked. The data is read member
-/// by member into the operation, where it stands if the operation is named before it; nothing in
-/// between is a tree. Data that is not as it should be is read again when all is checked: that a
-/// text is no JSON comes before what is wrong in it.
+/// by member into the operation, in place if the operation is named before it; no tree is built in
+/// between. Wrong data is read again when all is checked: that a text is no JSON is told before
+/// what is wrong in it.
 public struct WireDecoder: Sendable {
     private let rules: FieldRules
 
@@ -94,7 +94,8 @@ public struct WireDecoder: Sendable {
     ) throws(Refusal) -> ClientMessage {
         if envelope.isAcknowledgement { return .acknowledge(try envelope.acknowledged()) }
         let id = try envelope.messageID(limits)
-        // A ping needs no id; whatever else comes without one lacks it before anything else.
+        // A ping needs no id; for all other messages a missing id is the first thing that is
+        // refused.
         if id == nil, envelope.mayLackID { return .ping(nil) }
         guard let id else { throw .badField("id", "is required") }
         // Of several members `op` the last one counts.
@@ -173,8 +174,8 @@ extension WireDecoder {
 }
 
 extension WireDecoder {
-    /// Reads the fields of an operation in `data` into `values`, which has none yet; nil or null
-    /// data has none either.
+    /// Reads the fields of an operation in `data` into `values`, which is empty before; nil or null
+    /// data has no fields.
     private func read(
         _ descriptor: OperationDescriptor, _ data: UnsafeRawBufferPointer?,
         into values: inout FieldValues

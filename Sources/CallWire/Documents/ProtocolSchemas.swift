@@ -166,7 +166,7 @@ extension ProtocolSchemas {
                 SchemaMember("field", Schema.text(), "path of the bad field", optional: true),
                 SchemaMember("code", Schema.text(), "a plugin's or a rule's word", optional: true),
                 SchemaMember(
-                    "call_id", Schema.ref("CallID"), "the call that one is busy with",
+                    "call_id", Schema.ref("CallID"), "the call with which the user is busy",
                     optional: true),
                 SchemaMember(
                     "errors", Schema.list(of: Schema.ref("InviteeError")), optional: true),
