@@ -12,8 +12,8 @@ final class Asker: Sendable {
     let plugin: String?
     let key: IdempotencyKey?
     let operation: Operation
-    /// When the user was heard by this request, over a connection or with a token of its own; nil:
-    /// it was not, as with the key of a server (A20).
+    /// When the user was heard by this request, over a connection or with a token of their own;
+    /// nil: not heard, as with the key of a server (A20).
     let heardAt: Moment?
     /// Nobody, or the cause for which the handler of a plugin runs that asks (G71).
     let handlerCause: Cause

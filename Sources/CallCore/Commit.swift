@@ -7,7 +7,7 @@ import CallModel
 /// has to be told; `Switchboard.finish` applies the ending rules, stores and tells. It cannot be
 /// copied: a copy would cost more than the change itself.
 struct Commit: ~Copyable {
-    /// A participant that changed its state.
+    /// A participant whose state has changed.
     struct Change {
         let index: Int
         /// Nil: was not in the call.
@@ -53,7 +53,7 @@ struct Commit: ~Copyable {
     var notices: [Notice] = []
     /// What was decided about invitees of the first commit (H89).
     var rulings: [HeldInvitation.Ruling] = []
-    /// Who cancels the whole call or leaves it: is told of the end all the same (A1).
+    /// Who cancels the whole call or leaves it: is told of the end nevertheless (A1).
     var leaver: UserID?
     /// What cancelled invitees are told.
     var cancelText: String?
@@ -83,7 +83,7 @@ struct Commit: ~Copyable {
     /// The cause of what follows from it (G71).
     var cause: Cause { asker?.cause(in: call) ?? Cause(call.caller) }
 
-    /// The plugin that decided about the invitee at `index`; nil: it is left to its devices.
+    /// The plugin that decided about the invitee at `index`; nil: it is left to their devices.
     func decider(of index: Int) -> String? {
         let place = rulings.firstIndex { $0.index == index && !$0.decision.isRing }
         return place.map { rulings[$0].plugin }
@@ -125,8 +125,8 @@ struct Commit: ~Copyable {
         return nil
     }
 
-    /// Moves the participant at `index` to `state`. An answer, or the end of its part, stops its
-    /// deadlines: they must not fire for what is settled (R2).
+    /// Moves the participant at `index` to `state`. An answer, or the end of their part, stops
+    /// their deadlines: no deadline may fire for what is settled (R2).
     mutating func move(
         _ index: Int, to state: Participant.State, _ reason: Participant.Reason? = nil
     ) {
@@ -146,7 +146,7 @@ struct Commit: ~Copyable {
         call.participants.append(participant)
     }
 
-    /// Sets the text of the participant at `index`. Views of its earlier text are dropped: they
+    /// Sets the text of the participant at `index`. Views of the earlier text are dropped: they
     /// would show the wrong one.
     mutating func say(_ text: String?, _ index: Int) {
         call.participants[index].extendedData = text

@@ -60,7 +60,7 @@ extension Switchboard {
         }
     }
 
-    /// The participant at `index` accepts: it joins, or waits for the caller's acknowledgement
+    /// The participant at `index` accepts: they join, or wait for the caller's acknowledgement
     /// where the mode has the handshake.
     func applyAccept(_ index: Int, _ commit: inout Commit) {
         guard let limit = commit.call.mode.acceptHandshake else {

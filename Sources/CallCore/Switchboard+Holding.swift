@@ -58,7 +58,7 @@ extension Switchboard {
         let id = asker.shaping.draftID ?? newCallID()
         var call = newCall(id, invitation)
         call.begin(by: asker.user, with: asker.device, invitation, calling: selection.usable)
-        // A caller who disconnects during the hold was in the call, so it can be lost to it (A20).
+        // A caller who disconnects in the hold was in the call: they can be lost to it (A20).
         call.participants[0].wasConnected = asker.isHeard || isConnected(asker.user)
         call.participants[0].policyNote = asker.plugin.map { PolicyNote(plugin: $0) }
         call.isGroup = selection.usable.count > 1
@@ -79,7 +79,7 @@ extension Switchboard {
         keep(consume held, asking: 1)
     }
 
-    /// Finds out who decides about an invitee: the policies, the host (A12) or its devices.
+    /// Finds out who decides about an invitee: the policies, the host (A12) or their devices.
     private mutating func consider(_ index: Int, of held: inout HeldInvitation) {
         let user = held.call.participants[index].user
         if settings.answers(for: user) {
@@ -90,13 +90,13 @@ extension Switchboard {
         }
     }
 
-    /// The policies decide about the invitee at `index`: until then its devices see nothing (F57).
+    /// The policies decide about the invitee at `index`; before, their devices see nothing (F57).
     private mutating func startDeciding(_ index: Int, of call: inout Call) {
         call.participants[index].asking = .deciding
         call.participants[index].policyAlarm = decideAlarm(index, in: call)
     }
 
-    /// Whether the host rejects a new invitee because it is busy (A12).
+    /// Whether the host rejects a new invitee because they are busy (A12).
     private mutating func isRejectedAsBusy(_ user: UserID, in call: Call) -> Bool {
         call.allows(.rejectsBusy)
             && (busyCall(of: user) != nil || meetsGlare(call.caller, [user]))

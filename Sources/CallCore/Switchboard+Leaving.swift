@@ -170,7 +170,7 @@ extension Switchboard {
         finish(&commit)
     }
 
-    /// Ends a call of modes with hold because its participant goes on with another one (A13).
+    /// Ends a call of modes with hold because the participant goes on with another call (A13).
     mutating func endCall(_ slot: CallSlot, by asker: Asker) {
         var commit = change(slot, by: asker.actor)
         if commit.call.state == .ringing {

@@ -39,7 +39,7 @@ extension Switchboard {
     ) {
         let invitee = ParticipantKey(user: call.participants[index].user, call: call.id)
         let from = Int(call.participants[index].askFrom)
-        // A caller with a short ring time must not keep its invitees waiting for the policies.
+        // A caller with a short ring time must not keep the invitees waiting for the policies.
         let decideBy = decideBy(call.participants[index].deadlineAt, in: call)
         var question = Question(
             id: newQuestionID(), decideBy: decideBy,
@@ -113,7 +113,7 @@ extension Switchboard {
         return known
     }
 
-    /// What is known of a user; `call` does not count among its calls.
+    /// What is known of a user; `call` does not count among their calls.
     public func facts(of user: UserID, besides call: CallID? = nil) -> UserFacts {
         facts(of: user, but: call.flatMap { calls.find($0) })
     }
@@ -237,8 +237,8 @@ extension Switchboard {
         finish(&commit)
     }
 
-    /// Sends a pending participant's `call.incoming` to its devices, and then the signals that were
-    /// held until they know the call (G80).
+    /// Sends a pending participant's `call.incoming` to their devices, and then the signals that
+    /// were held until the devices know the call (G80).
     mutating func tellIncoming(_ call: Call, _ index: Int, to receivers: [Address]) {
         let participant = call.participants[index]
         let inviter = participant.invitedBy ?? call.caller
@@ -304,8 +304,8 @@ extension Switchboard {
         return Array(members.prefix(isHandedOver ? 1 : max(1, room)))
     }
 
-    /// Somebody of a fork accepted: nobody else of it is called. Nobody is called any more: the
-    /// next one is, who is neither busy nor lost, until none is left.
+    /// Somebody of a fork accepted: nobody else of it is called. When nobody is called any more,
+    /// the next one is called who is neither busy nor lost, until none is left.
     mutating func settleForks(_ commit: inout Commit) {
         for fork in commit.call.forks.indices.reversed() {
             let by = commit.call.forks[fork].by

@@ -92,7 +92,7 @@ extension Switchboard {
         startLossTimer(place, at: users[place].lostAt)
     }
 
-    /// The session cannot be resumed any more; `bye`: the user logged out, so nobody waits for him.
+    /// The session cannot be resumed any more; `bye`: the user logged out: nobody waits for them.
     mutating func deviceGone(_ address: Address, bye: Bool) {
         guard let place = users.find(address.user) else { return }
         let wasConnected = users[place].devices.contains {
@@ -157,7 +157,7 @@ extension Switchboard {
         sweep(place, bye: bye)
     }
 
-    /// The participant at `index` has joined and is lost already: its devices disconnected while
+    /// The participant at `index` has joined and is lost already: their devices disconnected while
     /// the operation was held, shaped or queued. Silence counts only `lostAfter` later than the
     /// request (`heardAt`), so a user who is lost earlier than that has said `bye`.
     mutating func joinedAfterLoss(_ slot: CallSlot, _ index: Int, heardAt: Moment?) {
@@ -299,8 +299,8 @@ extension Switchboard {
         users[place].calls.append(slot)
     }
 
-    /// Counts one live call more or less that the user made. It counts on when its caller leaves:
-    /// else leaving would be the way around the limit.
+    /// Counts one live call more or less that the user made. It still counts when its caller
+    /// leaves: else leaving would be the way around the limit.
     mutating func countMade(by user: UserID, _ change: Int32) {
         let place = users.findOrAdd(user)
         users[place].callsMade += change

@@ -92,8 +92,8 @@ extension Switchboard {
         }
     }
 
-    /// Whether a push tells the participant that somebody left or ended the call: it stays in the
-    /// call, knows of it, and has no connection on which an event could tell it.
+    /// Whether a push tells the participant that somebody left or ended the call: they stay in the
+    /// call, know of it, and have no connection on which an event could tell them.
     private mutating func isFarewell(_ commit: borrowing Commit, to index: Int) -> Bool {
         guard commit.isFarewell else { return false }
         let participant = commit.call.participants[index]

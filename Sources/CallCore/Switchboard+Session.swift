@@ -75,7 +75,7 @@ extension Switchboard {
         for other in others { endCall(other.slot, by: asker) }
     }
 
-    /// The user's places in other calls of modes with hold that it has joined.
+    /// The user's places in other calls of modes with hold that the user has joined.
     func joinedCalls(of user: UserID, but other: CallSlot) -> [Place] {
         (users[user]?.calls ?? PlaceList()).compactMap { slot in
             guard slot != other, calls[slot].allows(.hold),

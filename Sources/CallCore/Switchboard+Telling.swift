@@ -119,7 +119,7 @@ extension Switchboard {
     }
 
     /// Sends one event to the devices that `add` names of each participant. Where receivers may see
-    /// another text, everybody gets an event of his own (F65).
+    /// another text, each of them gets an event of their own (F65).
     private mutating func sendSeen(
         _ commit: borrowing Commit, to add: (inout Switchboard, Int, inout [Address]) -> Void,
         as kind: (_ viewer: UserID?, Call) -> CallEvent.Kind

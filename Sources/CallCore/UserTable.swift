@@ -40,11 +40,11 @@ struct UserState: Sendable {
     let id: UserID
     /// In the order in which they came.
     var devices: [Device] = []
-    /// Live calls in which the user is pending or joined, in the order it came into them.
+    /// Live calls in which the user is pending or joined, in the order in which they came in.
     var calls = PlaceList()
     /// When the user is lost if nothing more is heard (A20), by the connections that have ended.
     var lostAt = Moment(0)
-    /// Live calls that the user made, also those that it has left.
+    /// Live calls that the user made, also those that the user has left.
     var callsMade: Int32 = 0
     /// The number of the timer times four; bit 1 is `isLost`, bit 0 is `isOnline`.
     private var stamp = TimerHandle.none.node << 2
@@ -84,7 +84,7 @@ struct UserTable: Sendable {
 
     init(seed: UInt64) { self.seed = seed }
 
-    /// The place of `user`; nil: nothing is known of it.
+    /// The place of `user`; nil: nothing is known of them.
     func find(_ user: UserID) -> Int32? {
         places.find(user.hash(seed)) { slab[Int($0)].id == user }
     }

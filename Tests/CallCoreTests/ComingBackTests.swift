@@ -1,4 +1,4 @@
-// Who leaves a call and comes back: when he came first is still known.
+// Who leaves a call and comes back: when they came first is still known.
 
 import CallModel
 import Testing

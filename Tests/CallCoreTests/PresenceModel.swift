@@ -59,7 +59,7 @@ struct PresenceModel {
         }
     }
 
-    /// Whether the participant's call has lost it, who is joined, at `now`.
+    /// Whether the call has lost the participant, who is joined, at `now`.
     func isLost(_ participant: Participant, at now: Moment) -> Bool {
         guard participant.state == .joined, participant.wasConnected, !participant.isUnattended,
             let user = users[participant.user], !user.isConnected

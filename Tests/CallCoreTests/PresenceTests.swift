@@ -1,4 +1,4 @@
-// When a user is lost, by what was heard of him and when his connections ended.
+// When a user is lost, by what was heard of them and when their connections ended.
 
 import CallCore
 import CallModel
@@ -99,7 +99,7 @@ import Testing
     }
 
     /// A caller who is in a session but lost is not busy for a server's key (A10, K107); with a
-    /// request of its own it is back.
+    /// request of their own they are back.
     @Test mutating func whoIsLostIsNotBusyAsACaller() throws {
         let bob = UserID("bob")
         var session = Invitation(invitees: [alice])
@@ -122,8 +122,8 @@ import Testing
         #expect(!board.handle(.request(own), at: start + 70_000).isRefused(.busy))
     }
 
-    /// Somebody who only asks over HTTP passes by his calls with every request (A20): what did not
-    /// change is not written again.
+    /// Every request over HTTP passes by all calls of its user (A20): what did not change is not
+    /// written again.
     @Test mutating func whoAsksWithoutAConnectionWritesNothing() throws {
         let carol = UserID("carol")
         func own(_ number: UInt64, _ user: UserID, _ operation: CallModel.Operation) -> Input {

@@ -1,4 +1,4 @@
-// Who comes back to very many calls: what one turn does for him, and what he is shown.
+// Who comes back to very many calls: what one turn does for them, and what they are shown.
 
 import CallModel
 import Testing

@@ -97,7 +97,7 @@ struct Trial {
         }
     }
 
-    /// What the participant does itself, and what time and the policies do to it.
+    /// What the participant does, and what time and the policies do to them.
     private static let own: [String: Trigger] = [
         "ringing": { $0.ask(.ringing) },
         "check": { $0.pass(5_000) },
