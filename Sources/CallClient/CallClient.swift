@@ -9,7 +9,7 @@ import EventLoop
 ///     let client = CallClient(options, on: loop) { event in … }
 ///     client.connect()
 ///
-/// What it does is said of `ClientMachine`, which is the same without a socket.
+/// `ClientMachine`, which is the same without a socket, says what it does.
 public final class CallClient: CallOperations {
     /// What an app chooses; those of the machine among them.
     @dynamicMemberLookup

@@ -16,7 +16,7 @@ public final class LoopWaiter {
     /// What is waited for now.
     private var condition: (() -> Bool)?
 
-    /// A loop that stands still but for `wait`.
+    /// A loop that runs only during `wait`.
     ///
     /// - Throws: if the system has no means for it.
     public init() throws(EventLoopError) {

@@ -22,7 +22,7 @@ public struct ChangedItems: Sendable, Equatable {
 
 /// What people are called.
 public struct AskedNames: Sendable, Equatable {
-    /// Those whom one may hear of.
+    /// Those whose names the user may know.
     public let users: [NamedUser]
     /// Why nothing is told of the others.
     public let errors: [InviteeError]

@@ -79,7 +79,7 @@ extension CallOperations {
     }
 
     /// Acknowledges the acceptance of `user`, in mode `handshake`. The client does this by itself
-    /// as soon as it is told of one.
+    /// as soon as it is told of an acceptance.
     public func acknowledgeAccept(
         of user: UserID, in call: CallID, _ completion: @escaping CallAnswer
     ) {
@@ -214,18 +214,18 @@ extension CallOperations {
     }
 
     /// Removes the registration of this device with a push service, as an app does when its user
-    /// signs out: `logOut` alone keeps it.
+    /// signs out: `logOut` alone keeps the registration.
     public func unregisterPush(
         _ provider: String, _ completion: @escaping Done = { _ in }
     ) {
         tell(.pushUnregister(provider: provider), completion)
     }
 
-    /// What the server last called `user`, in a call or by `names(of:)`; nil: nothing. To be shown,
-    /// and never to decide by.
+    /// What the server last called `user`, in a call or by `names(of:)`; nil: nothing. Show it, but
+    /// never decide by it.
     public func name(of user: UserID) -> String? { machine.link.names[user] }
 
-    /// Asks what people are called whom this user was in a call with.
+    /// Asks for the names of people with whom this user was in a call.
     public func names(
         of users: [UserID],
         _ completion: @escaping (Result<AskedNames, RequestFailure>) -> Void

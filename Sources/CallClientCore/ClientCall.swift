@@ -15,14 +15,15 @@ public struct CallNews: Sendable, Equatable {
     public let isLast: Bool
 }
 
-/// One call of the user: the same object as long as the call lives. What it says is what the server
-/// said last, of several words the one with the higher revision. Thread-confined to its client.
+/// One call of the user: the same object as long as the call lives. It shows what the server said
+/// last: of several messages, that with the highest revision. Thread-confined to its client.
 public final class ClientCall {
     /// The call of the protocol. It is another value after every change.
     public private(set) var snapshot: Call
     /// Told of everything that happens to this call.
     public let listeners = Listeners<CallNews>()
-    /// Whom an invitation could not be sent to, and why; only of a call that this client made.
+    /// The users to whom no invitation could be sent, and why; only of a call that this client
+    /// made.
     public internal(set) var errors: [InviteeError] = []
     private weak var machine: ClientMachine?
     private var streams: [AsyncStream<CallNews>.Continuation] = []
@@ -79,7 +80,7 @@ public final class ClientCall {
     /// What happens from now on, until the call is over for this user. May be read on any thread,
     /// and by any number of readers, each with a sequence of its own.
     ///
-    /// - Parameter newest: of what nobody has read yet, so many are kept.
+    /// - Parameter newest: so many unread changes are kept, the newest.
     public func news(keeping newest: Int = 1_000) -> AsyncStream<CallNews> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: CallNews.self, bufferingPolicy: .bufferingNewest(newest))
@@ -109,9 +110,9 @@ public final class ClientCall {
 /// What the user can do. Each completion is called once, on the client's thread, when the server
 /// has answered, and the call is then as the answer says; `stopped` where there is no client.
 extension ClientCall {
-    /// The result of what gives nothing but the changed call.
+    /// The result of an operation that gives nothing but the changed call.
     public typealias Done = (Result<Void, RequestFailure>) -> Void
-    /// The result of what names users: those for whom it was not done.
+    /// The result of an operation on users: those for whom it was not done.
     public typealias Errors = (Result<[InviteeError], RequestFailure>) -> Void
 
     /// Accepts, saying `text`.

@@ -68,7 +68,7 @@ public final class ClientCalls {
         guard let call = self[event.callID], let user = machine?.user else {
             return ask(event.callID)
         }
-        // Whoever is new in it has more to him than the event says: the call is read anew.
+        // The event does not say everything about a new participant: the call is read anew.
         guard !call.snapshot.isStrange(event) else {
             ask(event.callID)
             return settle(call, isChanged: false, event)
@@ -87,7 +87,7 @@ public final class ClientCalls {
         for id in live.keys.filter({ !ids.contains($0) }).sorted() { ask(id, isOver: true) }
     }
 
-    /// What one's own hold and flags have changed, here and in other calls, no event tells.
+    /// No event tells what this user's own hold and flags have changed, here and in other calls.
     func lookAgain(_ completion: @escaping () -> Void) {
         guard let machine else { return completion() }
         var open = live.count

@@ -5,8 +5,8 @@ import CallWire
 import JSON
 import WebProtocols
 
-/// A device of a user, for whoever brings a WebSocket: `CallClient` brings one, an app on another
-/// system its own. Thread-confined: it is called, and calls back, on one thread.
+/// A device of a user, for programs that bring a WebSocket: `CallClient` brings one, an app on
+/// another system its own. Thread-confined: it is called, and calls back, on one thread.
 ///
 /// After a loss it connects again, resumes its session and repeats what was not answered, so that
 /// every event is told once and every request with a key is carried out once. Close codes decide
@@ -31,7 +31,8 @@ public final class ClientMachine: CallOperations {
         /// Whether accepts in mode `handshake` are acknowledged by themselves; an app that wants
         /// to do it calls `acknowledgeAccept`.
         public var acknowledgesAccepts = true
-        /// How many calls that are over are remembered, so that late words of them are understood.
+        /// How many calls that are over are remembered, so that late messages about them are
+        /// understood.
         public var pastCalls = 200
         /// Waits between attempts.
         public var backoff = Backoff()
@@ -77,7 +78,7 @@ public final class ClientMachine: CallOperations {
     public var onEvent: (ClientEvent) -> Void
     /// Told of every message, for logs and tools.
     public var trace: ((Traffic) -> Void)?
-    /// Who the user is, as the server says; nil: it has not said it yet.
+    /// Who the user is, as the server says; nil: the server has not said it yet.
     public private(set) var user: UserID?
     /// Itself: operations go by it.
     public var machine: ClientMachine { self }
@@ -153,7 +154,7 @@ public final class ClientMachine: CallOperations {
     }
 
     /// Goes on with another token: at once if the server asked for one, else from the next
-    /// connection on. Where one after the other is refused, the attempts are spread over time.
+    /// connection on. If one token after the other is refused, the attempts are spread over time.
     public func renew(token: String) {
         options.token = token
         guard state == .awaitingToken else { return }

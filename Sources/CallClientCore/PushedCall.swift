@@ -4,7 +4,7 @@ import CallModel
 import JSON
 
 /// A push of a callagent server, as the app gets it. It says which call it is about, and until when
-/// it matters; what the call is like now, the server says.
+/// it matters; the server knows the present state of the call.
 public struct PushedCall: Sendable, Equatable {
     /// Why the phone was woken.
     public enum Reason: String, Sendable, CaseIterable {
@@ -33,7 +33,7 @@ public struct PushedCall: Sendable, Equatable {
     public let user: UserID
     /// Who calls, or what the app of the caller put in its place: it is for showing.
     public let caller: String
-    /// What the caller is called; nil: it has no name.
+    /// What the caller is called; nil: the caller has no name.
     public let callerName: String?
     /// `audio`, `video`, or the app's own word.
     public let kind: String
