@@ -17,7 +17,7 @@ public enum PlantedFault: String, Sendable, CaseIterable {
     case lostEffect = "lost-effect"
     /// An effect leaves behind a later one.
     case lateEffect = "late-effect"
-    /// After a commit that failed, what waited for it leaves all the same.
+    /// After a commit that failed, what waited for it leaves nevertheless.
     case failureOverlooked = "failure-overlooked"
 
     // What is stored.
@@ -86,7 +86,7 @@ public enum PlantedFault: String, Sendable, CaseIterable {
     case replyToAnother = "reply-to-another"
     /// A request counts twice for the rate of its user.
     case rateTwice = "rate-twice"
-    /// What a token does not allow is done all the same.
+    /// What a token does not allow is done nevertheless.
     case capabilityIgnored = "capability-ignored"
 
     /// Whether this program has the conditions: debug builds do.

@@ -26,24 +26,24 @@ public struct ServerLimits: Sendable, Equatable {
     public var strangersTurn: Milliseconds = 1
     /// Newcomers that one turn lets in, and connections that it ends because their time is over.
     public var newcomersPerTurn = 16
-    /// Requests of one user in a second; 0: as many as it likes.
+    /// Requests of one user in a second; 0: as many as they like.
     public var requestsPerSecond = 200
-    /// Bytes that one user may say in a second over all its connections; 0: any number. More is
+    /// Bytes that one user may send in a second over all their connections; 0: any number. More is
     /// read later, when that is paid.
     public var bytesPerSecondMax = 4 << 20
     /// Bytes of a page of `call.list` that cost as much as one request.
     public var pagePart = 16 << 10
-    /// Invitations of one user in a minute, each invitee counted; 0: as many as it likes.
+    /// Invitations of one user in a minute, each invitee counted; 0: as many as they like.
     public var invitationsPerMinute = 0
-    /// Live calls that one user made; 0: as many as it likes.
+    /// Live calls that one user made; 0: as many as they like.
     public var callsPerUser = 1_000
     /// Weight of the requests that one connection may have under way before it must wait: one
     /// each, and `pageWeight` for what reads much: a page of `call.list`, names.
     public var requestsUnderWay = 128
     /// See `requestsUnderWay`.
     public var pageWeight = 32
-    /// Requests of one user that are refused for its rate within `restFor`, before nothing more is
-    /// read from the connections over which it asks until that is over.
+    /// Requests of one user that are refused for their rate within `restFor`. After so many nothing
+    /// is read from the connections over which the user asks, until that time is over.
     public var refusalsAtOnce = 32
     /// See `refusalsAtOnce`, in milliseconds.
     public var restFor: Milliseconds = 20
@@ -60,11 +60,11 @@ public struct ServerLimits: Sendable, Equatable {
     public var connectionsPerUser = 100
     /// Bytes that all connections of one user together may leave unread.
     public var unsentBytesPerUser = 4 << 20
-    /// Devices of one user; of whom much is unsent, one device has at least its part of it.
+    /// Devices of one user. Where much is unsent to a user, one device has at least its part of it.
     public var devicesPerUser = 10
     /// Names of people that are kept, those of the operator's file not counted.
     public var names = 1_000_000
-    /// Whether a user is told what anybody is called; else only of those whom it met.
+    /// Whether a user is told what anybody is called; else only of those whom they met.
     public var namesForEverybody = false
     /// Newcomers in a second; more wait in the kernel.
     public var acceptsPerSecond = 2_000
@@ -97,8 +97,8 @@ public struct ServerLimits: Sendable, Equatable {
     public var idleMax: Milliseconds = 60_000
     /// How much later than its expiry a token still counts, in milliseconds (B29).
     public var tokenLeeway: Milliseconds = 5_000
-    /// The longest life that a token may have left, in milliseconds; so long it is remembered that
-    /// something was taken back. Nil: any, and for ever.
+    /// The longest life that a token may have left, in milliseconds. What was taken back is
+    /// remembered for so long. Nil: any life, and remembered for ever.
     public var tokenLifetime: Milliseconds?
     /// Effects that wait for the store, in bytes as estimated, before changes are refused.
     public var heldBytes = 8 << 20
@@ -106,15 +106,15 @@ public struct ServerLimits: Sendable, Equatable {
     public var commitWithin: Milliseconds = 1_000
     /// Events and questions that wait for the plugins before no call may begin or grow.
     public var policyBacklog = 100_000
-    /// Reports that one account brought about and that wait for the plugins before it may begin no
-    /// call and send no signal.
+    /// Reports that one account caused and that wait for the plugins. With more of them the account
+    /// may begin no call and send no signal.
     public var reportsPerCause = 200
     /// Time until a store that failed is opened again, in milliseconds; half as much longer after
     /// each attempt in vain, up to five times.
     public var reopenAfter: Milliseconds = 1_000
-    /// Live calls that are loaded at once after a start. If all of them are overdue, the loop has
-    /// 3 ms to do with 64, and with 500 whoever comes first waits for 30. With 64 a database over
-    /// the network takes so long for 200,000 that deadlines are 6 s late after a takeover.
+    /// Live calls that are loaded at once after a start. If all of them are overdue, 64 take 3 ms
+    /// of the loop, and with 500 whoever comes first waits for 30 ms. With 64, a database over the
+    /// network takes so long for 200,000 calls that deadlines are 6 s late after a takeover.
     public var liveCallsPage = 256
     /// Time for clients to go at the end of the process, in milliseconds.
     public var drainWithin: Milliseconds = 10_000

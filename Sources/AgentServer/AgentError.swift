@@ -14,8 +14,8 @@ public enum AgentError: Error, Sendable, CustomStringConvertible {
     /// A setting that is not safe or not possible.
     case refused(String)
 
-    /// Whether a node that was about to serve waits again: another one owns, or the database has
-    /// no answer or no room at this moment, and would have none for the next node either.
+    /// Whether a node that was about to serve waits again: another node owns, or the database now
+    /// has no answer or no room, and would have none for the next node either.
     public var isForWaitingNodes: Bool {
         guard case .store(let error) = self else { return false }
         return switch error.kind {

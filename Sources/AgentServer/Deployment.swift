@@ -54,7 +54,7 @@ public struct Deployment: Sendable {
     }
 
     /// Loads the plugins of a kept generation, with the server's part that is in force: the kept
-    /// one has none, or an old one that counts no more (G82).
+    /// generation has none, or an old one that no longer counts (G82).
     ///
     /// - Parameters:
     ///   - server: whose generation's part does not count.
@@ -222,8 +222,8 @@ public struct Deployment: Sendable {
     /// The name of the generation: a hash of its values and its plugins' files (G82).
     public var name: String { generation.name }
 
-    /// Which plugins beside the operator's file its list does not name, so that they do nothing:
-    /// one sentence with the first three; nil: all are in the list.
+    /// The plugins that lie beside the operator's file and are not in its list, so that they do
+    /// nothing: one sentence with the first three; nil: all are in the list.
     public var unlistedWords: String? {
         let names = Self.library(for: configuration.file).unlisted(in: configuration)
         let shown = 3

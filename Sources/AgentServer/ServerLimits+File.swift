@@ -7,8 +7,8 @@ import Configuration
 import WebProtocols
 
 extension ServerLimits {
-    /// The operator's limits, as far as the process may open files: without a part for itself a
-    /// server full of clients could not even be asked what is wrong.
+    /// The operator's limits, bounded by the files that the process may open. Some are kept for the
+    /// server itself: else a server full of clients could not even be asked what is wrong.
     init(ofProcess configuration: Configuration) {
         self.init(configuration)
         connections = min(connections, DescriptorLimit.connections ?? connections)

@@ -145,7 +145,7 @@ final class StoreThreads: StoreLink {
         for thread in threads { thread.join() }
     }
 
-    /// Owner: the store thread, but for `isCommitting` and `freeBytes`.
+    /// Owner: the store thread, except for `isCommitting` and `freeBytes`.
     private final class StoreWriter: @unchecked Sendable {
         /// Set by the loop, cleared by the store thread.
         let isCommitting = Atomic<Bool>(false)

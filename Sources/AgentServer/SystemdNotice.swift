@@ -3,9 +3,10 @@
 import EventLoop
 import Glibc
 
-/// Tells systemd that the process is ready, that it ends, and again and again that its loop turns:
-/// a loop that stands still is ended and started anew. What is said is a datagram that waits for
-/// nobody; what the manager's queue has no room for is said again. Owner: the loop's thread.
+/// Tells systemd that the process is ready, that it ends, and regularly that its loop runs: if the
+/// loop stands still, systemd ends the process and starts it anew. Each notice is a datagram that
+/// waits for nobody; if the manager's queue has no room for it, it is sent again. Owner: the loop's
+/// thread.
 final class SystemdNotice {
     private let socket: Int32
     private let address: [UInt8]

@@ -61,7 +61,7 @@ public struct GenerationPart: Sendable, Equatable {
     public init() {}
 }
 
-/// What is the server's: it changes by a reload or a start, and nothing takes it back.
+/// The server's part: it changes by a reload or a start, and nothing takes it back.
 public struct ServerPart: Sendable, Equatable {
     /// Address and port for clients.
     public var listen = "127.0.0.1:7600"
@@ -97,7 +97,7 @@ public struct ServerPart: Sendable, Equatable {
     public var trustedProxies: [String] = []
     /// Where figures can be read and nothing else; nil: nowhere.
     public var metrics: String?
-    /// What is kept of calls for whoever asks why.
+    /// What is kept of calls, to explain later what happened.
     public var journal = Configuration.Journal()
     /// The console for people; nil: nothing listens.
     public var console: Configuration.Console?
@@ -160,7 +160,7 @@ extension Configuration {
 
     /// Of whom a user may ask what they are called.
     public enum NamesFor: String, Sendable, CaseIterable {
-        /// Of those who were in a call with it.
+        /// Of those who were in a call with the user.
         case met
         case everybody
     }
@@ -286,7 +286,7 @@ extension Configuration {
         public var size = 64 << 20
         /// Files kept, the one that is written counted.
         public var files = 4
-        /// Whether it is kept what a decision was made on, so that it can be asked again.
+        /// Whether the data of a decision is kept, so that the plugins can be asked again.
         public var keepsInputs = true
         /// Decisions that a reload asks again before it takes effect.
         public var replay = 1_000
@@ -365,7 +365,7 @@ extension Configuration {
         public var pagePart = 16 << 10
         /// Bytes of one user in a second; 0: any number.
         public var maxRate = 4 << 20
-        /// Refusals for a user's rate, before its connections are not read for a moment.
+        /// Refusals for a user's rate, before their connections are not read for a moment.
         public var refusalsAtOnce = 32
         /// Newcomers in a second.
         public var acceptsPerSecond = 2_000
@@ -414,7 +414,7 @@ extension Configuration {
         public var plugin = PluginLimits()
         /// Questions of one pair of accounts that wait for the plugins.
         public var questionsPerCause = 100
-        /// Reports that one account brought about and that wait for the plugins.
+        /// Reports that one account caused and that wait for the plugins.
         public var reportsPerCause = 200
         /// For how long an invitation is held for a decision at once.
         public var heldTime: Milliseconds = 5

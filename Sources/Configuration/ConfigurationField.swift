@@ -343,7 +343,7 @@ extension ConfigurationField {
         .server("limits.names", "integer", "1000000", "Names of people that are kept.") {
             c, v throws(LuaProblem) in c.limits.names = try v.integer(0...100_000_000)
         },
-        .server("limits.calls_per_user", "integer", "1000", "Live ones that it made; 0: any.") {
+        .server("limits.calls_per_user", "integer", "1000", "Live ones that a user made; 0: any.") {
             c, v throws(LuaProblem) in c.limits.callsPerUser = try v.integer(0...10_000_000)
         },
         .server(
@@ -365,7 +365,7 @@ extension ConfigurationField {
         },
         .server(
             "limits.refusals_at_once", "integer", "32",
-            "For the rate of a user in 20 ms; then its connections are not read."
+            "For the rate of a user in 20 ms; then their connections are not read."
         ) {
             c, v throws(LuaProblem) in c.limits.refusalsAtOnce = try v.integer(1...1_000_000)
         },

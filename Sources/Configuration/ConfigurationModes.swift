@@ -141,7 +141,7 @@ extension LuaValue {
             }
             guard UserID(checking: name) != nil else {
                 throw LuaProblem(
-                    place, "'\(name)' can be nobody (1 to 64 printable characters, no space)")
+                    place, "'\(name)' is no user id (1 to 64 printable characters, no space)")
             }
             guard known.insert(name).inserted else {
                 throw LuaProblem(place, "'\(name)' is in it twice")

@@ -63,8 +63,8 @@ package enum Files {
         return names.sorted()
     }
 
-    /// Whether something has this name: also a link that leads nowhere, which nothing else is to
-    /// take the place of.
+    /// Whether something has this name: also a link that leads nowhere, because nothing may replace
+    /// it.
     package static func exists(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0

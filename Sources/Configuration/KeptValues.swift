@@ -45,8 +45,8 @@ public struct KeptValues: Sendable, Equatable {
         return found
     }
 
-    /// Each name with its value as an expression of Lua that shows no secret: `"***"` stands for
-    /// one, and of an address only scheme and host are left.
+    /// Each name with its value as an expression of Lua that shows no secret: `"***"` stands for a
+    /// secret, and of an address only scheme and host are left.
     public var shown: [(name: String, value: String)] {
         members.map { ($0.name, $0.value.redacted.kept) }
     }

@@ -1,6 +1,6 @@
-// Names of fields whose values nobody is shown, however they are written.
+// Names of fields whose values are never shown, however the names are written.
 
-/// Names of fields whose values nobody is shown, however they are written.
+/// Names of fields whose values are never shown, however the names are written.
 public enum SecretName {
     private static let all: Set<String> = [
         "account", "apikey", "authorization", "credential", "key", "passphrase", "password", "pin",

@@ -61,7 +61,7 @@ enum Installation {
         return place == ":memory:" ? nil : place
     }
 
-    /// What another user than the server's is told, who may not look into its directory.
+    /// What users other than the server's are told: they may not look into its directory.
     static let notAllowed = "Permission denied; run this as the user of the server, or as root"
 
     /// The files of decisions; nil: none are kept on disk.

@@ -1,4 +1,4 @@
-// While live calls are loaded after a start, each waits for no more than his own.
+// While live calls are loaded after a start, nobody waits for more than their own.
 
 import CallCore
 import CallModel

@@ -41,7 +41,7 @@ import Testing
             .lostNode("b"), "node b is lost: start it, or callagent cluster forget b", false
         ),
         (
-            // An operator may call a node what he likes.
+            // An operator may call a node what they like.
             .differingNode("the canary ", ["limits", "users"]),
             "node the canary  has other settings: limits, users", false
         ),

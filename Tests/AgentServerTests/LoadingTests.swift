@@ -1,4 +1,4 @@
-// After a start live calls come in pages, and whoever asks has his first.
+// After a start live calls come in pages, and whoever asks has theirs first.
 
 import AgentCore
 import CallCore

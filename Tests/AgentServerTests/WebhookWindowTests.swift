@@ -41,7 +41,7 @@ import Testing
     @Test mutating func whoIsBehindGoesOnInOrderFromWhereTheWindowEnded() {
         for id in 1...8 as ClosedRange<Int64> { _ = take(id, "mallory") }
         var turns = window.turns()
-        #expect(turns.isEmpty, "there is no room for more of his")
+        #expect(turns.isEmpty, "there is no room for more of theirs")
         for id in 1...5 as ClosedRange<Int64> { window.remove(JobID(id)) }
         let late = take(9, "mallory")
         #expect(!late, "the seventh comes first")

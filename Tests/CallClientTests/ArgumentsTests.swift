@@ -225,6 +225,6 @@ import Testing
 
     @Test func aTokenIsGoodForAWhile() throws {
         let text = try complaint(.token, "ann --for 0s")
-        #expect(text == "--for 0 would make a token that is good never")
+        #expect(text == "--for 0 would make a token that is never good")
     }
 }

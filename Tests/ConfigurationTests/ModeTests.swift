@@ -164,7 +164,7 @@ import Testing
             ("{ s = { 'ann', 'group:t' } }", "s: [2]: 'group:t': a group has people in it"),
             ("{ s = { 'desk-*' } }", "s: [1]: 'desk-*': a group has no patterns"),
             ("{ s = { 'ann', 'ann' } }", "s: [2]: 'ann' is in it twice"),
-            ("{ s = { 'a b' } }", "s: [1]: 'a b' can be nobody"),
+            ("{ s = { 'a b' } }", "s: [1]: 'a b' is no user id"),
             ("{ s = {} }", "s: nobody is in it"),
             ("{ ['a b'] = { 'ann' } }", "a b: a group's name is"),
             ("{ { 'ann' } }", "a table by name expected"),

@@ -35,8 +35,8 @@ public struct AdmissionControl<Connection: Visitor, Source: Hashable> {
     /// Connections that have not.
     public var newcomerCount: Int { newcomers.count }
 
-    /// Whether a connection from `source` is let in. Where there is no room the oldest newcomer
-    /// goes for it, or who has asked nothing over HTTP for longest.
+    /// Whether a connection from `source` is let in. Where there is no room, the oldest newcomer
+    /// goes for it, or the connection that has asked nothing over HTTP for longest.
     public mutating func admits(from source: Source?, limits: ServerLimits) -> Bool {
         if let source, bySource[source, default: 0] >= limits.connectionsPerAddress,
             !sendAway(newcomers.oldest(of: source))
@@ -57,7 +57,7 @@ public struct AdmissionControl<Connection: Visitor, Source: Hashable> {
     }
 
     /// The proxy has said for whom it asks: from now on that address counts; nil: it has not said,
-    /// and none does.
+    /// and no address counts.
     ///
     /// - Returns: whether there is room for one more of that address.
     public mutating func learns(
@@ -88,7 +88,7 @@ public struct AdmissionControl<Connection: Visitor, Source: Hashable> {
     }
 
     /// The connection asks over HTTP with a good token of `user`, nil: of a server, which may have
-    /// any number of them. Of a user who has too many the one goes that was used longest ago.
+    /// any number of them. Of a user who has too many, the one that was used longest ago goes.
     ///
     /// - Returns: whether it may stay after the answer; if not, it is a newcomer still.
     public mutating func asks(
@@ -132,7 +132,7 @@ public struct AdmissionControl<Connection: Visitor, Source: Hashable> {
         isReturning || knownCount < limits.connections - limits.connections / 10
     }
 
-    /// The same; who has asked nothing over HTTP for longest goes where there is none.
+    /// The same; where there is none, the connection that has asked nothing over HTTP for longest.
     public mutating func makeRoom(isReturning: Bool, limits: ServerLimits) -> Bool {
         hasRoom(isReturning: isReturning, limits: limits) || sendAway(askers.oldest)
     }
@@ -183,7 +183,8 @@ public struct AdmissionControl<Connection: Visitor, Source: Hashable> {
     }
 
     /// Counts a token that was no good. Peers that may stand for many have no `source` and are not
-    /// counted: behind a proxy that nobody named, one who guesses would make everybody wait.
+    /// counted: behind a proxy that is not named, one client that guesses tokens would make
+    /// everybody wait.
     ///
     /// - Returns: whether the address has had too many of them before.
     public mutating func noteBadToken(

@@ -61,7 +61,7 @@ public struct ArrivalQueue<Element: AnyObject, Owner: Hashable> {
     /// Whether it is here.
     public func contains(_ element: Element) -> Bool { placeOf[ObjectIdentifier(element)] != nil }
 
-    /// Whose it is; nil: it is not here, or nobody's.
+    /// Whose it is; nil: it is not here, or it is nobody's.
     public func owner(of element: Element) -> Owner? {
         placeOf[ObjectIdentifier(element)].flatMap { places[$0]?.owner }
     }

@@ -2,7 +2,7 @@
 
 /// Of whom something may be kept.
 public protocol Beginner: AnyObject {
-    /// The memory that is held for what it said and that is not whole, or waits, or for what it
+    /// The memory that is held for it: for messages that are incomplete or wait, and for what it
     /// does not read.
     var keptBytes: Int { get }
     /// What of that is counted, and the place among those of whom anything is. For `Beginners`.
@@ -46,10 +46,10 @@ public struct Beginners<Peer: Beginner> {
         last.counted.index = peer.counted.index
     }
 
-    /// Of whom most is kept; nil: nobody.
+    /// The peer of which most is kept; nil: there is none.
     public var greediest: Peer? { peers.max { $0.counted.bytes < $1.counted.bytes } }
 
-    /// Those of whom more is kept than an equal share of `limit`.
+    /// The peers of which more is kept than an equal share of `limit`.
     public func greedy(of limit: Int) -> [Peer] {
         peers.filter { $0.counted.bytes > limit / peers.count }
     }

@@ -18,7 +18,7 @@ public struct Identity: Sendable, Equatable {
         indirect case `operator`(ManagementIdentity)
     }
 
-    /// The user; for a server the one it acts for by default.
+    /// The user; for a server the one for whom it acts by default.
     public let user: UserID
     /// See `Kind`.
     public var kind = Kind.user
@@ -96,7 +96,7 @@ public final class SignedToken: Sendable, Equatable {
     /// The trace of requests that name none.
     public let trace: TraceParent?
 
-    /// What a token says; what is left out it does not say.
+    /// What a token says; a parameter that is left out means that it does not say that.
     public init(
         expiresAt: Int64? = nil, id: String? = nil, issuer: String? = nil,
         issuedAt: Int64? = nil, signer: UInt64? = nil, name: PersonName? = nil,

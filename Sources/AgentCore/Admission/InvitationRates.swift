@@ -18,7 +18,7 @@ public struct InvitationRates: Sendable {
 
     /// A user invites so many at once.
     ///
-    /// - Returns: nil, or how long it has to wait; then none of them counts.
+    /// - Returns: nil, or how long they have to wait; then none of the invitees counts.
     public mutating func admit(_ count: Int, of user: UserID, at now: Moment) -> Milliseconds? {
         guard perMinute > 0 else { return nil }
         return rates[user, default: RequestRate()].admit(count, of: perMinute, in: 60_000, at: now)
@@ -30,8 +30,8 @@ public struct InvitationRates: Sendable {
         return rate.admit(1, of: perMinute, in: 60_000, at: now)
     }
 
-    /// A plugin forwards an invitation of a user to one more; whether it may. Nobody counts for
-    /// whom nothing was counted: a development token.
+    /// A plugin forwards an invitation of a user to one more; whether it may. Nothing is counted
+    /// for a user for whom nothing was counted before: they have a development token.
     public mutating func admitForward(of user: UserID, at now: Moment) -> Bool {
         perMinute == 0 || rates[user] == nil || admit(1, of: user, at: now) == nil
     }

@@ -3,7 +3,7 @@
 import CallModel
 
 /// Counts the bytes that users send within a short period. What is beyond the share of a period
-/// counts for those that follow: over a longer time nobody is read faster than its share.
+/// counts for those that follow: over a longer time nobody is read faster than their share.
 public struct ReceivedBytes: Sendable {
     private var counts: [UserID: Int] = [:]
 
@@ -15,13 +15,13 @@ public struct ReceivedBytes: Sendable {
 
     /// A user sent `count` bytes.
     ///
-    /// - Returns: whether it is over its `share` now.
+    /// - Returns: whether they are over their `share` now.
     public mutating func note(_ count: Int, of user: UserID, share: Int) -> Bool {
         counts[user, default: 0] += count
         return isOver(user, share: share)
     }
 
-    /// Whether a user sent more than its `share`.
+    /// Whether a user sent more than their `share`.
     public func isOver(_ user: UserID, share: Int) -> Bool { counts[user, default: 0] > share }
 
     /// The period is over: each user has another `share`.

@@ -58,7 +58,7 @@ extension ClientDesk {
         guard let live = line.session else { return }
         figures.requests.note(operation.name)
         if exchange.isLoading {
-            // Only then his limits are exact.
+            // Only then the user's limits are exact.
             return exchange.whenLoaded(live.address.user) { [weak self] in
                 self?.admit(id, key: key, operation, from: line, trace: trace)
             }
@@ -226,7 +226,7 @@ extension ClientDesk {
         return exchange.isRepetition(by: user, key)
     }
 
-    /// Why a user has to wait before it asks for that.
+    /// Why a user has to wait before they ask for that.
     private func rateRefusal(_ operation: Operation, of user: UserID) -> Refusal? {
         if exchange.shows(.rateTwice) {
             rates[user, default: RequestRate()].charge(
@@ -251,7 +251,7 @@ extension ClientDesk {
         return tooManyInvitations(operation, of: user)
     }
 
-    /// Why a user has to wait before it invites again; every invitee counts.
+    /// Why a user has to wait before they invite again; every invitee counts.
     private func tooManyInvitations(_ operation: Operation, of user: UserID) -> Refusal? {
         let count = operation.inviteeCount
         guard count > 0, limits.invitationsPerMinute > 0,

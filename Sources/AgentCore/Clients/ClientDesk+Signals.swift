@@ -81,7 +81,8 @@ extension ClientDesk {
     // MARK: Sessions that follow a lost one
 
     /// Tells the signals that the session before could not tell (B30). In calls that the user has
-    /// not answered they wait for `call.incoming`; where it is no participant they go.
+    /// not answered the signals wait for `call.incoming`; where the user is no participant the
+    /// signals go.
     func tellUntold(_ live: LiveSession, knowing calls: [Call]) {
         for mark in live.session.untoldSignals {
             let call =

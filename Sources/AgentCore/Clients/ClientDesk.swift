@@ -4,11 +4,11 @@ import CallModel
 import CallWire
 import JSON
 
-/// Whoever brings lines to the desk, and checks what only the shell can.
+/// Brings lines to the desk, and checks what only the shell can check.
 public protocol ClientDeskOwner: AnyObject {
     /// A client shows a token: `ClientDesk.admit` or `refuse` follows, now or later.
     func check(_ hello: Hello, _ id: MessageID, of line: Line)
-    /// A request over the endpoint was refused because its user asks too much too often.
+    /// A request over the endpoint was refused because the user asks too much too often.
     func asksTooOften(_ user: UserID, over endpoint: any Endpoint)
     /// Nothing is left of any session: every client has to come again.
     func dropEverybody()
@@ -32,7 +32,8 @@ public final class ClientDesk {
     public unowned var owner: (any ClientDeskOwner)?
     /// Why a device cannot register for pushes like that; nil: it can.
     public var registrationRefusal: (PushRegistration) -> Refusal? = { _ in nil }
-    /// A user invites so many: how long it has to wait before that; nil: it may. Counts them.
+    /// A user invites so many: how long they have to wait before that; nil: they need not. Counts
+    /// the invitees.
     public var invitationWait: (Int, UserID, Moment) -> Milliseconds? = { _, _, _ in nil }
 
     /// Sessions of the devices.
@@ -143,8 +144,8 @@ public final class ClientDesk {
         }
         handle(.admitted, of: line)
         let newID = SessionID(high: dice.next(), low: dice.next())
-        // A device that gave its place to another one was not told of what happened since, though
-        // its end may still wait for the store: it begins anew.
+        // A device that gave its place to another one begins anew: it was not told of what happened
+        // since, even if its end still waits for the store.
         let isKnown = exchange.devices(of: identity.user).contains(address)
         let goesOn = kept.flatMap {
             sessions.keep($0, of: address, over: line, at: exchange.now())
@@ -211,7 +212,7 @@ public final class ClientDesk {
 
     // MARK: Going
 
-    /// The line speaks for its device no more; the session waits for another one. One that ends
+    /// The line no longer speaks for its device; the session waits for another line. One that ends
     /// for silence ended at its last frame (A20).
     public func part(_ line: Line, forSilence isSilent: Bool = false) {
         guard let live = line.session else { return }
@@ -236,8 +237,8 @@ public final class ClientDesk {
         exchange.feed(.deviceGone(address.user, address.device, bye: false))
     }
 
-    /// To be called now and then: ends sessions whose time to resume is over, and forgets who has
-    /// asked little lately.
+    /// To be called now and then: ends sessions whose time to resume is over, and forgets the rates
+    /// of users who have asked little lately.
     public func lookAround(at now: Moment) {
         for address in sessions.expire(at: now) where !exchange.shows(.sessionForEver) {
             exchange.feed(.deviceGone(address.user, address.device, bye: false))

@@ -3,7 +3,7 @@
 import CallModel
 import CallWire
 
-/// The other end of a connection, of whatever transport: messages of the protocol go to it, and
+/// The other end of a connection, over any transport: messages of the protocol go to it, and
 /// answers to exchanges over HTTP.
 public protocol Endpoint: AnyObject {
     /// Sends a message, given in two parts; nothing where no messages are exchanged.

@@ -16,7 +16,7 @@ public final class Line {
     public internal(set) var asker: AdmittedAddress?
     /// Who the peer is, once its token was checked.
     public var identity: Identity? { asker?.identity }
-    /// Whether that is known: asked with every message, for which nobody is to copy who it is.
+    /// Whether that is known. This is asked with every message, and the answer copies no identity.
     public var isIdentified: Bool { asker != nil }
     /// The session that speaks over this line.
     public internal(set) var session: LiveSession?

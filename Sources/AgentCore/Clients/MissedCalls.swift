@@ -45,8 +45,8 @@ final class MissedCalls {
         live.missed = (live.session.lastNumbered, newest)
     }
 
-    /// The device is about to have the events behind `seq` again, and with them how those calls
-    /// went that its user missed while it was away.
+    /// The device is about to get the events after `seq` again. They tell how the calls went that
+    /// its user missed while the device was away.
     func replay(to live: LiveSession, after seq: UInt64) {
         guard live.session.lastNumbered > seq else { return }
         live.missed = (live.session.lastNumbered, desk.exchange.now())

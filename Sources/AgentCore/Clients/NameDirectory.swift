@@ -5,8 +5,8 @@ import Collections
 import StoreContract
 
 /// The names that the server knows (K108): the operator's, those that a server set, and those that
-/// tokens say, in this order. Bounded: where there is no more room, a name that a token said and
-/// that was not said again lately goes; it comes back with its user. Owner: the exchange's thread.
+/// tokens say, in this order. Bounded: where there is no more room, a name from a token that was
+/// not said again lately is dropped; it comes back with its user. Owner: the exchange's thread.
 public final class NameDirectory: NameSource {
     private struct Entry {
         let user: UserID
@@ -46,10 +46,10 @@ public final class NameDirectory: NameSource {
     /// Whether nobody has a name.
     public var isEmpty: Bool { count == 0 && fixed.isEmpty }
 
-    /// What `user` is called, as text; nil: it has no name.
+    /// What `user` is called, as text; nil: they have no name.
     public func name(of user: UserID) -> String? { person(user)?.text }
 
-    /// What `user` is called; nil: it has no name.
+    /// What `user` is called; nil: they have no name.
     public func person(_ user: UserID) -> PersonName? {
         if isEmpty { return nil }
         if !fixed.isEmpty, let name = fixed[user] { return name }
@@ -76,7 +76,8 @@ public final class NameDirectory: NameSource {
 
     /// A token says what `user` is called.
     ///
-    /// - Returns: what is to be stored; mostly nothing, because it says what the one before said.
+    /// - Returns: what is to be stored; mostly nothing, because the token says the same as the one
+    ///   before.
     func learn(_ name: PersonName, of user: UserID) -> [StoreChange] {
         if let place = find(user), let entry = entries[place] {
             if !entry.isRecent { entries.change(at: place) { $0.isRecent = true } }
@@ -177,7 +178,8 @@ public final class NameDirectory: NameSource {
 
     /// Takes a page over.
     ///
-    /// - Returns: what is to be stored: names of tokens for which there is no room any more go.
+    /// - Returns: what is to be stored: names from tokens for which there is no room any more are
+    ///   removed.
     func take(_ page: [StoredName]) -> [StoreChange] {
         guard let loading else { return [] }
         var gone: [StoreChange] = []

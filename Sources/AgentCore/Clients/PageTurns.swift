@@ -3,8 +3,8 @@
 import Collections
 import CallModel
 
-/// A user may ask for pages over as many connections as it has: so many of them are under way as
-/// one WebSocket may have, the others wait in order. Else one turn of the loop would write them
+/// A user may ask for pages over as many connections as they have. So many pages are under way as
+/// one WebSocket may have; the others wait in order. Else one turn of the loop would write them
 /// all.
 public struct PageTurns<Page> {
     private struct Turn {
@@ -22,8 +22,8 @@ public struct PageTurns<Page> {
     /// Users who have asked for pages that they have not got.
     public var count: Int { turns.count }
 
-    /// Whether a page for `user` is read now, because fewer than `most` of its are under way; else
-    /// `next` gives it back when it is its turn.
+    /// Whether a page for `user` is read now, because fewer than `most` of theirs are under way;
+    /// else `next` gives the page back when it is its turn.
     public mutating func begins(
         _ page: Page, _ request: RequestID, for user: UserID, most: Int
     ) -> Bool {

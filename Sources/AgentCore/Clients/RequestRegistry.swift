@@ -18,8 +18,8 @@ public enum Requester {
     case tool((HTTPReply) -> Void)
 }
 
-/// The requests under way. It names them itself: a request's number holds its place, so that
-/// finding it takes no hash, and how often the place was used, so that no number comes twice.
+/// The requests under way. It gives them their numbers: a number holds the place, so that finding
+/// it takes no hash, and how often the place was used, so that no number comes twice.
 public struct RequestRegistry {
     private struct Place {
         var uses: UInt32 = 0

@@ -3,7 +3,7 @@
 import Collections
 import CallModel
 
-/// What one connection has in its buffer of what others say to its user at will: signals, items.
+/// Signals and items, which others send at will, in the buffer of one connection.
 public final class UnsentSignals {
     /// What is unsent of one sender.
     public struct Share: Equatable {

@@ -3,8 +3,8 @@
 import CallModel
 import Collections
 
-/// Effects that wait for their turn, and the changes that wait for the store. What a change is
-/// only the store knows, and a ticket only whoever waits for one.
+/// Effects that wait for their turn, and the changes that wait for the store. Only the store knows
+/// what a change is, and only who waits for a ticket knows what a ticket is.
 ///
 ///     gathering ──takeBatch──▶ with the store ──batchIsDurable──▶ durable
 ///

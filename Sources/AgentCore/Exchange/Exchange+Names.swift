@@ -4,13 +4,13 @@ import CallModel
 import StoreContract
 
 extension Exchange {
-    /// A good token of `user` says what it is called.
+    /// A good token of `user` says what the user is called.
     func learn(_ name: PersonName, of user: UserID) {
         let changes = names.learn(name, of: user)
         if !changes.isEmpty { unconfirmed.keep(changes) }
     }
 
-    /// What `user` is called is known no more, but for what the operator's file says.
+    /// What `user` is called is no longer known, except from the operator's file.
     public func forgetName(of user: UserID) {
         for change in names.set(nil, of: user) { queue.add(change) }
     }

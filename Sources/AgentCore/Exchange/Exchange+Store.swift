@@ -74,7 +74,7 @@ extension Exchange {
 
     /// Nothing behind the barrier leaves; everything begins again from what is stored.
     func storeFailed(_ error: StoreError) {
-        // One that can be opened and takes nothing, as on a full disk, is away all the same.
+        // One that can be opened and takes nothing, as on a full disk, is away nevertheless.
         let isOld = openAgainAt.map { now() - $0 < RepeatedLine.silence } ?? false
         if isReady, !isOld { storeFailures = 0 }
         let isAnother = storeTrouble == nil

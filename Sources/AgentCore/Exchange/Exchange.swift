@@ -167,7 +167,8 @@ public final class Exchange {
     /// Goes on with other settings that change nothing of how requests are read.
     public func configure(_ settings: Settings) { feed(.configured(settings)) }
 
-    /// Lets go on what waits for others: what comes behind it follows another operator's file.
+    /// Lets inputs that wait for others go on: what comes after them follows another operator's
+    /// file.
     public func settle() { configure(switchboard.settings) }
 
     /// Late requests for calls that have ended ask the store from now on, which may have others.
@@ -213,8 +214,8 @@ public final class Exchange {
     /// The devices of a user that are connected or may resume.
     public func devices(of user: UserID) -> [Address] { switchboard.addresses(of: user) }
 
-    /// Stores changes of others than the switchboard, such as a plugin's values; `done` hears once
-    /// what became of them. An increment that is waited for comes alone.
+    /// Stores changes that do not come from the switchboard, such as a plugin's values; `done`
+    /// hears once what became of them. An increment whose result is waited for comes alone.
     public func store(_ changes: [StoreChange], then done: ((Stored) -> Void)? = nil) {
         guard isReady else {
             done?(.lost)
@@ -279,8 +280,8 @@ public final class Exchange {
             .unavailable, "the plugins are behind: repeat with the same key", retryAfter: 1_000)
     }
 
-    /// Why `user` cannot bring about more that the plugins have to hear (G76): the calls that are
-    /// there go on, and what happens to them is told late.
+    /// Why `user` may cause no more reports to the plugins (G76): existing calls go on, and what
+    /// happens to them is told late.
     public func reportOverload(of user: UserID) -> Refusal? {
         guard let policies, policies.reportsWaiting(for: user) >= limits.reportsPerCause else {
             return nil

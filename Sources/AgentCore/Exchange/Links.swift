@@ -36,12 +36,12 @@ public protocol PolicyLink: AnyObject {
     var isThinking: Bool { get }
     /// Events and questions that it has not been through.
     var backlog: Int { get }
-    /// Of those, reports that this account brought about.
+    /// Of those, reports that this account caused.
     func reportsWaiting(for account: UserID) -> Int
 }
 
 extension PolicyLink {
-    /// None: it counts them by nobody.
+    /// None: nothing is counted for anybody.
     public func reportsWaiting(for account: UserID) -> Int { 0 }
 }
 

@@ -1,4 +1,4 @@
-// After a start the live calls come in pages, and nobody has to wait for more than his own.
+// After a start the live calls come in pages, and nobody has to wait for more than their own.
 
 import CallCore
 import CallModel
@@ -6,15 +6,15 @@ import Collections
 import StoreContract
 
 /// Loads live calls while the switchboard works already. An operation, or a device that connects,
-/// waits until all live calls of its user, and of every user whom it concerns, are there: so busy,
-/// the calls that a client is shown and limits are exact from the first answer.
+/// waits until all live calls of its user, and of every user whom it concerns, are there. So
+/// limits, who is busy and the calls that a client is shown are exact from the first answer.
 ///
 /// A call is handed over once. One that ended since would otherwise come back by an answer that
 /// the store gave before.
 public struct LiveCallLoader<Held> {
     /// What an input needs.
     public struct Need: Sendable {
-        /// Who is behind it: his inputs stay in their order. nil: nobody.
+        /// Who is behind it: inputs of one user stay in their order. nil: nobody.
         public var user: UserID?
         /// Whom it concerns besides.
         public var others: [UserID] = []
@@ -56,7 +56,7 @@ public struct LiveCallLoader<Held> {
     private var usersToAsk = Queue<UserID>()
     private var callsToAsk = Queue<CallID>()
     private var isAsking = false
-    /// What is left of a question about users, which goes on behind what was answered.
+    /// The rest of a question about users, which goes on after the last answer.
     private var rest: LiveCallQuery?
     /// What is held, each behind the first that it misses: an answer of the store concerns only
     /// what waits for it, however much is held.
@@ -97,8 +97,8 @@ public struct LiveCallLoader<Held> {
         return false
     }
 
-    /// The next of what was held that may go on, until there is none: whatever has to stay in
-    /// order with it is held as long as it is here.
+    /// The next held input that may go on, until there is none: whatever has to stay in order with
+    /// it is held as long as it is here.
     public mutating func takeReady(_ board: Switchboard) -> Held? {
         while let next = awake.removeFirst() {
             if let missing = firstMissing(of: next.need, board) {
@@ -167,7 +167,8 @@ public struct LiveCallLoader<Held> {
     /// under way.
     ///
     /// - Parameter withPage: whether there may be a page among them. With pages come deadlines that
-    ///   have passed, and what they change has to be stored: nobody is to wait for all of that.
+    ///   have passed, and what they change has to be stored: nobody may have to wait for all of
+    ///   that.
     public mutating func takeQueries(withPage: Bool = true) -> [LiveCallQuery] {
         var queries: [LiveCallQuery] = []
         guard !isComplete else { return queries }

@@ -159,9 +159,9 @@ extension Journal {
         note(.acknowledged, address, nil, in: id, at: now)
     }
 
-    /// A device that comes or goes is entered in so many calls of its user, those that it came
-    /// into last: whoever is in thousands must not hold up the others. What is known of the user
-    /// itself has every connection.
+    /// A device that comes or goes is entered in so many calls of its user, those that the user
+    /// came into last: whoever is in thousands must not hold up the others. What is known of the
+    /// user has every connection.
     static let connectionCallsMax = 64
 
     /// A device of a participant is there, or gone.

@@ -3,9 +3,9 @@
 import CallModel
 import Collections
 
-/// The journals of live calls and of those that ended last, packed within a bound of memory. It is
-/// told of what happens by few calls in the way of a request, each of which costs little. Owner:
-/// the loop's thread.
+/// The journals of live calls and of those that ended last, packed within a bound of memory. A
+/// request tells it what happens by few function calls, each of which costs little. Owner: the
+/// loop's thread.
 public final class Journal {
     /// How much is kept.
     public struct Limits: Sendable, Equatable {
@@ -52,8 +52,8 @@ public final class Journal {
 
     /// How much is kept; a smaller bound counts from the next entry on.
     public var limits = Limits()
-    /// When this process began. What happened before to calls that are older is in files, as far
-    /// as a process that crashed had written it.
+    /// When this process began. What happened before that to older calls is in files, as far as a
+    /// process that crashed had written it.
     public let begun: Moment
     /// Whether parts are kept until `takeParts`: a file keeps them.
     public var isWritten = false
@@ -108,7 +108,7 @@ public final class Journal {
         bytes += journal.size - before
     }
 
-    /// What happened to `user` beside calls is not known any more.
+    /// What happened to `user` outside of calls is not known any more.
     public func forget(_ user: UserID) { people.forget(user) }
 
     // MARK: Keeping
@@ -135,8 +135,8 @@ public final class Journal {
         return new
     }
 
-    /// Says that a process began in the midst of a call: of one that crashed its last entries may
-    /// be missing, and nobody else would tell.
+    /// Says that a process began in the middle of a call: if the process before crashed, its last
+    /// entries may be missing, and nothing else would tell that.
     private func noteBeginning(of journal: CallJournal) {
         journal.pen.begin(.note)
         journal.pen.put(word: "the server was started; after a crash its last second is missing")

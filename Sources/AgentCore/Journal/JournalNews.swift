@@ -33,7 +33,7 @@ public struct JournalAnswer: Sendable {
 
 /// Something that was sent out because of a call.
 public struct JournalDelivery: Sendable {
-    /// Whom a push is to wake; nil: a webhook.
+    /// The user whom a push wakes; nil: it is a webhook.
     public var address: (user: UserID, device: DeviceID?)?
     /// The type of an event, such as `call.created`; nil: a push.
     public var event: String?
@@ -45,7 +45,7 @@ public struct JournalDelivery: Sendable {
     public var status: String?
     /// How long it took.
     public var took: Milliseconds
-    /// The trace of what brought it about.
+    /// The trace of what caused it.
     public var trace: TraceParent?
 
     /// Something was sent to `target`, and became `state`.

@@ -127,7 +127,7 @@ private struct EntryRewriting: ~Copyable {
     }
 
     private mutating func copy() { pen.put(old.text()) }
-    /// What somebody wrote, who may name him.
+    /// What somebody wrote, which may name the user.
     private mutating func text() { pen.put(gone.replacing(in: old.text())) }
 
     private mutating func user() {
@@ -135,7 +135,7 @@ private struct EntryRewriting: ~Copyable {
         pen.put(user == gone.user.text ? gone.substitute.text : user)
     }
 
-    /// A user and his device; a device's name may tell whose it is.
+    /// A user and their device; a device's name may tell whose it is.
     private mutating func address() {
         let (user, device) = (old.text(), old.text())
         let isGone = user == gone.user.text

@@ -5,7 +5,7 @@ import JSON
 
 /// Makes JSON of packed entries.
 public enum JournalText {
-    /// The entries as objects `{n, at, kind, …}`, of which those in the middle may be left out.
+    /// The entries as objects `{n, at, kind, …}`; entries in the middle may be left out.
     ///
     /// - Parameters:
     ///   - bytes: packed entries, one behind the other.

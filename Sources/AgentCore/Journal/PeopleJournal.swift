@@ -3,8 +3,8 @@
 import CallModel
 import Collections
 
-/// The newest refused invitations, and comings and goings of devices, for whoever asks why a phone
-/// did not ring.
+/// The newest refused invitations, and the newest connections and disconnections of devices, for
+/// whoever asks why a phone did not ring.
 public struct PeopleJournal {
     /// Entries of each kind that are kept.
     static let most = 10_000
@@ -52,7 +52,7 @@ public struct PeopleJournal {
     /// Outages that are kept.
     static let outagesMax = 100
 
-    // Whoever floods the server pushes out his own entries only.
+    // Whoever floods the server pushes out only their own entries.
     private var refusals = SharedHistory<UserID, Refused>(most: most, share: share)
     private var connections = SharedHistory<UserID, Connection>(most: most, share: share)
     private var outages: [Outage] = []
@@ -87,7 +87,7 @@ public struct PeopleJournal {
     }
 
     /// The times since a moment in which nobody could call, the oldest first. Whoever tried was
-    /// mostly sent away before his request was read, so that it is told of everybody.
+    /// mostly sent away before their request was read, so it is told of everybody.
     public func outages(since: Moment) -> [Outage] {
         outages.filter { $0.until.map { $0 >= since } ?? true }
     }

@@ -24,14 +24,14 @@ public struct ManagementIdentity: Sendable, Equatable {
         self.from = from
     }
 
-    /// Whoever may open the operator's socket of the node `node`, which names him.
+    /// Whoever may open the operator's socket of the node `node`, which names them.
     public init(_ name: String, _ role: Role, ofNode node: String) {
         self.init(name, role, from: Self.nodeMark + node)
     }
 
     private static let nodeMark = "node "
 
-    /// Whether he came to another node of the cluster. No address looks like that.
+    /// Whether they came to another node of the cluster. No address looks like that.
     public var isOfNode: Bool { from.hasPrefix(Self.nodeMark) }
 
     /// Whoever may open the socket of the operator.

@@ -154,7 +154,7 @@ extension ManagementOperation {
             [ManagementParameter("generation", .text(atMost: 256), "absent: the last one")]),
         ManagementOperation(
             .disconnect, .post, "/users/{user}/disconnect",
-            "Ends the sessions of a user; its devices may connect again.",
+            "Ends the sessions of a user; their devices may connect again.",
             [.user, ManagementParameter("device", .device, "only this one")]),
         ManagementOperation(
             .forget, .post, "/users/{user}/forget",

@@ -17,7 +17,7 @@ protocol ClientDoor: ClientLinkOwner {
     var limits: ServerLimits { get }
     /// Whether the phone's page is served.
     var servesPhone: Bool { get }
-    /// Whether everybody may say who he is.
+    /// Whether everybody may say who they are.
     var hasDevelopmentTokens: Bool { get }
     /// Counts the connection for the address that a trusted proxy names, if it names one. Returns
     /// whether there is room for it.

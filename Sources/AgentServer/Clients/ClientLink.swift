@@ -31,8 +31,8 @@ extension ClientLinkOwner {
     func linkWasTold(_ link: ClientLink) {}
 }
 
-/// Answers over HTTP only: none of its links becomes a WebSocket, so no messages come, and how long
-/// a peer is silent is nobody's concern.
+/// Answers over HTTP only: none of its links becomes a WebSocket, so no messages come, and it does
+/// not matter how long a peer is silent.
 protocol HTTPLinkOwner: ClientLinkOwner {}
 
 extension HTTPLinkOwner {
@@ -449,8 +449,8 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     func noteTold() { owner?.linkWasTold(self) }
     func noteGreeted() { greetedUntil = transport.sentBytes + UInt64(transport.unsentBytes) }
 
-    /// What it has not read of what came behind its hello. A long list of calls that wait for
-    /// somebody comes at once, and is no sign of a slow reader.
+    /// What the client has not read of what was sent after its hello. A long list of calls that
+    /// wait for somebody comes at once, and is no sign of a slow reader.
     var unreadSinceGreeted: Int {
         let owed = max(greetedUntil, transport.sentBytes) - transport.sentBytes
         return max(0, unsentBytes - Int(owed))

@@ -30,8 +30,8 @@ extension Gateway {
         return max(1, limits.bytesPerSecondMax * Int(limits.restFor) / 1_000)
     }
 
-    /// Stops reading for a while from a user who was refused too often for its rate, over any of
-    /// its connections. A refusal costs little, over HTTP the check of a token besides, but a
+    /// Stops reading for a while from a user who was refused too often for their rate, over any of
+    /// their connections. A refusal costs little, over HTTP the check of a token besides, but a
     /// client that sends without pause would fill the loop with them.
     func refusedForRate(_ user: UserID, over endpoint: any Endpoint) {
         if restTimer?.isArmed == false { restTimer?.arm(after: limits.restFor) }
@@ -52,7 +52,7 @@ extension Gateway {
 
     /// A client sent so many bytes. To read them costs time before any rate is looked at, and a
     /// request that is repeated under its key costs nothing of one (H95): a user who sends more
-    /// than its share is not read over any of its connections until that is paid.
+    /// than their share is not read over any of their connections until that is paid.
     func noteReceived(_ count: Int, from identity: Identity, over endpoint: any Endpoint) {
         guard let user = identity.payer, byteShare > 0 else { return }
         if restTimer?.isArmed == false { restTimer?.arm(after: limits.restFor) }
@@ -76,14 +76,14 @@ extension Gateway {
         resting.append((client, user))
     }
 
-    /// Why a request over HTTP is not looked at: its user has sent too many bytes before.
+    /// Why a request over HTTP is not looked at: the user has sent too many bytes before.
     func byteRateRefusal(of identity: Identity) -> Refusal? {
         guard let user = identity.payer, isOverByteRate(user) else { return nil }
         return Refusal(
             .rateLimited, "too many bytes in a moment", retryAfter: limits.restFor)
     }
 
-    /// Whether a user has sent more than its share, and has not paid for it yet.
+    /// Whether a user has sent more than their share, and has not paid for it yet.
     func isOverByteRate(_ user: UserID) -> Bool {
         byteShare > 0 && receivedBytes.isOver(user, share: byteShare)
     }

@@ -25,7 +25,7 @@ final class Gateway {
 
     /// Whether the phone's page is served.
     var servesPhone = false
-    /// Whether everybody may say who he is.
+    /// Whether everybody may say who they are.
     var hasDevelopmentTokens = false
     /// The public key of Web Push, in base64url; nil: none is configured.
     var webPushPublicKey: String?
@@ -64,7 +64,7 @@ final class Gateway {
     private var housekeeping: Timer?
     /// How many links this round has checked.
     var lookedAt = 0
-    /// Requests of each user that were refused for its rate since the timer last fired.
+    /// Requests of each user that were refused for their rate since the timer last fired.
     var refusals: [UserID: Int] = [:]
     /// What users have sent since then.
     var receivedBytes = ReceivedBytes()
@@ -130,8 +130,8 @@ final class Gateway {
         return true
     }
 
-    /// Whether somebody asks again and again, as a load balancer does: he has to hear that the
-    /// server leaves before it does.
+    /// Whether somebody asks again and again, as a load balancer does. It has to hear that the
+    /// server will stop, before the server stops.
     var isAskedAgain: Bool {
         timesAsked > 1 && exchange.now() - askedAt < Self.askedWithin
     }

@@ -105,7 +105,7 @@ public struct ClusterTool {
     /// one owns.
     ///
     /// - Returns: who owns then.
-    /// - Throws: `refused` also where the one that was meant does not own in the end.
+    /// - Throws: `refused` also if `target` does not own in the end.
     public func handOver(to target: String, within patience: Int64 = 15_000) throws(AgentError)
         -> Term
     {

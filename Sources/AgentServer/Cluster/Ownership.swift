@@ -63,7 +63,7 @@ final class Ownership {
         look()
     }
 
-    /// The process ends after it has served, whatever else was meant or comes to be meant.
+    /// The process ends after it has served, whatever else is wanted before or after.
     func endForGood() { isToldToEnd = true }
 
     /// Hears nothing more.

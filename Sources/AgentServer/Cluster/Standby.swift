@@ -191,7 +191,7 @@ private final class Standby {
         front?.linked = { [member] in member.note(links: $0.map { [$0] } ?? []) }
     }
 
-    /// Without it this node serves all the same: others take it for one that nobody reaches.
+    /// Without it this node serves nevertheless: others take it for one that nobody reaches.
     private func openDoor(_ plan: LinkPlan) {
         do throws(EventLoopError) {
             door = try LookoutDoor(plan, node: member.node, on: loop, log: log)
@@ -305,7 +305,7 @@ private final class Standby {
         }
     }
 
-    /// What the service manager is told: a node that stands by is ready for what it is there for.
+    /// What the service manager is told: a node that stands by counts as ready.
     private var status: String { "STATUS=stands by: \(owner.isEmpty ? "nobody" : owner) owns" }
 
     /// Whether waiting does not help.

@@ -8,8 +8,8 @@ extension Finding {
         ["grade": .string(grade.rawValue), "text": .string(text), "advice": .string(advice)]
     }
 
-    /// One that another process has found; nil: this is none. A later version may have grades that
-    /// this one does not know: those are warnings here.
+    /// A finding of another process; nil: the JSON is none. A later version may have grades that
+    /// this version does not know: those are warnings here.
     public init?(_ json: JSONValue) {
         guard let word = json["grade"]?.string, let text = json["text"]?.string else { return nil }
         self.init(
@@ -64,7 +64,7 @@ extension Finding {
             .warning(
                 "the store is slow: \(count) commits took longer than limits.commit_time, the last "
                     + "one \(ago / 1_000) s ago; what came meanwhile was refused (unavailable)",
-                "look who writes on this disk (iostat -x, iotop), and at the system's log (dmesg)")
+                "look what writes to this disk (iostat -x, iotop), and at the system's log (dmesg)")
         ]
     }
 

@@ -156,6 +156,6 @@ extension Doctor {
         note(
             .warning(
                 "\(place)/callagent.db-wal has \(status.st_size >> 20) MB",
-                "whoever else reads the store holds it back: end that (lsof), then restart"))
+                "another program that reads the store holds it: end it (lsof), then restart"))
     }
 }

@@ -167,7 +167,7 @@ public struct Doctor {
             guard isReachable else { return }
             return note(
                 .warning(
-                    "no TLS on \(configuration.listen): tokens cross the network in clear",
+                    "no TLS on \(configuration.listen): tokens cross the network unencrypted",
                     "configure tls, or put a proxy in front and listen on 127.0.0.1"))
         }
         do throws(EventLoopError) {

@@ -128,8 +128,8 @@ final class ConsoleDoor {
         if housekeeping?.isArmed == false { housekeeping?.arm(after: Self.lookEvery) }
     }
 
-    /// Whose connection makes room: a stranger's, else the oldest of one who has most, so that
-    /// nobody keeps all others out; nil: nobody has two.
+    /// The connection that makes room: a stranger's, else the oldest of the user with most
+    /// connections, so that nobody keeps all others out; nil: nobody has two.
     private func placeToGive() -> Int? {
         if let place = entries.firstIndex(where: { $0.owner == nil }) { return place }
         let counts = Dictionary(entries.map { ($0.owner, 1) }, uniquingKeysWith: +)

@@ -3,9 +3,9 @@
 import EventLoop
 import Glibc
 
-/// Listens for tools, and listens anew when its socket's file is gone: who clears `/tmp` of what is
-/// old, or a state directory of what looks superfluous, would else lock the operator out of a
-/// server that runs. Owner: the loop's thread.
+/// Listens for tools, and listens anew when its socket's file is gone. Else whoever removes old
+/// files from `/tmp`, or files that look superfluous from a state directory, would lock the
+/// operator out of a server that runs. Owner: the loop's thread.
 final class ToolsListener {
     /// How often the file is looked for, in milliseconds.
     private static let every: Int64 = 2_000

@@ -13,8 +13,9 @@ final class DecisionWriter: @unchecked Sendable {
     typealias System = LineFiles.System
 
     let files: LineFiles
-    /// Copies of `state` that the records name, and those of plugins that have had their share of
-    /// the newest of these files: whoever changes much takes nothing away from the others.
+    /// Copies of `state` that the records name. `busyStates` has those of plugins that have had
+    /// their share of the newest file of `states`: a plugin that changes much takes nothing away
+    /// from the others.
     let states, busyStates: LineFiles
     private let log: Log
     private var lines = JSONWriter()
@@ -69,8 +70,8 @@ final class DecisionWriter: @unchecked Sendable {
         return lines.written.lines(from: files.append(lines.written))
     }
 
-    /// Writes the copies that `entry` names first. Where that fails the decision is kept all the
-    /// same: who looks at it is told that they were not recorded.
+    /// Writes the copies that `entry` names first. If that fails, the decision is kept
+    /// nevertheless: who looks at it is told that the copies were not recorded.
     private func writeStates(of entry: DecisionEntry) {
         guard case .decision(let record) = entry, let input = record.input else { return }
         for state in input.states ?? [] {
@@ -115,9 +116,9 @@ private struct NewestCopies {
 
     func has(_ copy: StateCopy) -> Bool { ids.contains(copy.id) }
 
-    /// Notes that `copy` was written, if it is there as a whole. Returns whether another file is
-    /// the newest since, of `moved` that were moved aside: older ones go, and what is still in use
-    /// shall stand in the newest.
+    /// Notes that `copy` was written, if it is there as a whole. Returns whether another file has
+    /// become the newest (`moved`: how many were moved aside). Older files are deleted, so copies
+    /// that are still in use must be written into the newest.
     @discardableResult
     mutating func add(_ copy: StateCopy, _ isWhole: Bool, _ moved: Int) -> Bool {
         let isMoved = moved != self.moved

@@ -65,8 +65,8 @@ final class LineFiles: @unchecked Sendable {
         return file >= 0
     }
 
-    /// Somebody may have deleted the file, or moved it away: what is written to one without its
-    /// name is lost to everybody who reads it, and nobody would know.
+    /// Somebody may have deleted the file, or moved it away: lines written to a file without its
+    /// name are lost to its readers, and nobody would notice.
     private func openIfTaken() {
         var (own, there) = (stat(), stat())
         guard fstat(file, &own) == 0 else { return }
@@ -152,7 +152,7 @@ final class LineFiles: @unchecked Sendable {
     func rewrite(
         _ number: Int, _ change: @escaping LineRewrite.Change
     ) throws(LineFilesError) -> LineRewrite? {
-        // What a crash left of an earlier attempt may name whom nobody may name.
+        // The rest of an earlier attempt, left by a crash, may name a person who must not be named.
         unlink(LineRewrite.path(beside: self))
         let old = Glibc.open(name(number), O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard old >= 0 else { return nil }

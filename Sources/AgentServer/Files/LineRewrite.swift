@@ -4,10 +4,10 @@ import Glibc
 
 /// One file of `LineFiles` on its way to be another one, in which something must not be kept.
 ///
-/// Whoever reads sees the old file or the new one, and so does the next process after a crash,
-/// which begins anew. Between two pieces the owner may do anything else with the file: lines that
-/// are written meanwhile are met at the end, and a file that is moved aside is found where it
-/// stands then. Owner: the thread of the files.
+/// A reader sees the old file or the new one. So does the next process after a crash, and it begins
+/// anew. Between two pieces the owner may do anything else with the file: lines that are written
+/// meanwhile are reached at the end, and a file that is moved aside is found at its new place.
+/// Owner: the thread of the files.
 final class LineRewrite: @unchecked Sendable {
     /// What becomes of a line, which may be the same; nil: it goes.
     typealias Change = @Sendable (UnsafeRawBufferPointer) -> [UInt8]?
@@ -18,7 +18,7 @@ final class LineRewrite: @unchecked Sendable {
     /// How far it is.
     enum Progress: Equatable {
         case more
-        /// The file is another one, but for `changed: 0`.
+        /// The file is another one, except for `changed: 0`.
         case done(changed: Int)
     }
 

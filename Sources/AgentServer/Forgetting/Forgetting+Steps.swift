@@ -142,7 +142,7 @@ extension Forgetting {
             for records in this.records {
                 json[records.name] = .integer(Int64(course.lines[records.name] ?? 0))
             }
-            // Without his name: the log is kept where nobody looks for it.
+            // Without the name: the log is kept where nobody looks for it.
             this.log.info("a person was forgotten", ("calls", "\(course.calls)"))
             course.done(.success(.object(json)))
         }

@@ -81,7 +81,7 @@ final class Forgetting {
 
     func close() { answers.close() }
 
-    /// Live calls that name `user`: as long as there are any, he cannot be forgotten.
+    /// Live calls that name `user`: as long as there are any, the user cannot be forgotten.
     func liveCalls(naming user: UserID, _ done: @escaping ([CallID]) -> Void) {
         var found: [CallID] = []
         var place = 0

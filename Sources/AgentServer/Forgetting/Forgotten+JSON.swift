@@ -1,10 +1,10 @@
-// Who is forgotten, in JSON: where he is named, and what is kept of him until it is done.
+// Who is forgotten, in JSON: where they are named, and what is kept of them until it is done.
 
 import CallModel
 import JSON
 
 extension Forgotten {
-    /// Whether a text of this JSON names him; what is no JSON may.
+    /// Whether a text of this JSON names them; bytes that are no JSON are looked through as text.
     func isNamed(in bytes: [UInt8]) -> Bool {
         let limits = JSONLimits(bytes: max(1, bytes.count))
         guard let json = try? JSONValue(parsing: bytes, limits: limits) else {
@@ -20,14 +20,14 @@ extension Forgotten {
             ?? false
     }
 
-    /// What is kept until he is forgotten.
+    /// What is kept until they are forgotten.
     var kept: [UInt8] {
         JSONValue.object([
             "as": .string(substitute.text), "name": name.map { .string($0.text) } ?? .null,
         ]).bytes
     }
 
-    /// Who is being forgotten since before.
+    /// Somebody whom an earlier process began to forget.
     init?(_ user: UserID, kept bytes: [UInt8]?) {
         guard let bytes, let json = try? JSONValue(parsing: bytes),
             let substitute = json["as"]?.string

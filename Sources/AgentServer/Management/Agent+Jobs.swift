@@ -68,8 +68,8 @@ extension Agent {
         }
     }
 
-    /// The plugins of a trial. Its texts are those of whoever asks, who may be on another machine:
-    /// they read no secret of this one, and what they say of one is its name.
+    /// The plugins of a trial. Its texts come from the one who asks, perhaps from another machine.
+    /// They read no secret of this machine: each secret reads as its name.
     private static func trial(
         of kept: StoredGeneration, under configuration: Configuration
     ) throws(AgentError) -> Deployment {
@@ -169,8 +169,8 @@ extension Agent {
 }
 
 extension StoredGeneration {
-    /// What is wrong with texts for `paths`; nil: nothing. A path that nothing reads is a slip: the
-    /// answer would be that of the files in force, and be taken for that of the new text.
+    /// What is wrong with texts for `paths`; nil: nothing. A path that nothing reads is a mistake:
+    /// the answer would be that of the files in force, and would be taken for that of the new text.
     fileprivate func problem(withTextsFor paths: [String]) -> String? {
         // Another operator's file may name other plugins.
         if paths.contains(Deployment.configurationPath) { return nil }
@@ -233,7 +233,7 @@ extension PluginTests {
 }
 
 extension ReplayReport {
-    /// What `new` decides other than `old` would, or than it was decided; ends early when nobody
+    /// Where `new` decides differently from `old`, or from what was decided; ends early when nobody
     /// wants it any more.
     fileprivate static func asking(
         _ records: [DecisionRecord], of new: Generation, against old: Generation?,

@@ -135,7 +135,7 @@ extension Reloader.Aim {
         of request: ManagementRequest
     ) throws(Refusal) -> StoredGeneration? {
         guard let object = request.object("files") else { return nil }
-        // Who may reload may not thereby bring code of his own.
+        // Who may reload may not by this bring code of their own.
         guard request.identity.isOfNode else {
             throw .bad("files", "come from nodes of the cluster only")
         }

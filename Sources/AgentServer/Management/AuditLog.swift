@@ -54,7 +54,7 @@ enum AuditBody {
         }
         let shown = shown(value)
         guard shown.bytes.count > bytesMax else { return shown }
-        // What is left of a long one says what it was, and nobody parses it.
+        // The rest of a long text shows what it was; no program parses it.
         return .string(
             String(decoding: shown.bytes.prefix(bytesMax - 3), as: UTF8.self).onOneLine + "…")
     }

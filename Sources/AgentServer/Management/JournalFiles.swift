@@ -27,7 +27,7 @@ public enum JournalFiles {
         return status.st_mtim.tv_sec > Int(id.createdAt.milliseconds / 1_000) - 3_600
     }
 
-    /// A line without somebody; nil: it cannot be read, and may name him.
+    /// A line without somebody; nil: it cannot be read, and may name them.
     static func forgetting(_ gone: Forgotten, _ line: UnsafeRawBufferPointer) -> [UInt8]? {
         let bytes = Array(line)
         guard let json = try? JSONValue(parsing: bytes), var object = json.object,

@@ -8,7 +8,7 @@ import JSON
 import WebProtocols
 
 /// Has the files' thread write what was entered into journals, once a second, and reads those that
-/// are in memory no more. Owner: the loop's thread.
+/// are no longer in memory. Owner: the loop's thread.
 final class JournalKeeper {
     /// Milliseconds between two writes.
     static let writeEvery: Int64 = 1_000

@@ -50,7 +50,7 @@ final class Management {
         exchange.journal = journal
     }
 
-    /// Opens what forgets people, and goes on with whom it did not finish.
+    /// Opens what forgets people, and goes on with those that it did not finish.
     func openForgetting(
         _ gateway: Gateway, _ decisions: DecisionLog?, _ pushes: PushDelivery,
         _ thread: FilesThread?

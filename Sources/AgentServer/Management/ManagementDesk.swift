@@ -6,7 +6,7 @@ import CallWire
 import JSON
 import WebProtocols
 
-/// Carries out the operations of the management API for whoever a door has identified, and keeps
+/// Carries out the operations of the management API for those whom a door has identified, and keeps
 /// the audit of what was changed. Owner: the loop's thread.
 final class ManagementDesk {
     /// Carries out an operation: answers now or later, once.
@@ -28,7 +28,7 @@ final class ManagementDesk {
         handlers[name] = handler
     }
 
-    /// Nobody knows who asks, or it may not: it is only counted.
+    /// Nobody knows who asks, or they may not: the request is only counted.
     func noteStranger() { refusedStrangers += 1 }
 
     /// Answers a request of `identity`, now or later, once.

@@ -31,7 +31,7 @@ struct WhyNot {
         let participant = call.participant(facts.user)
         let judged = Self.judge(call, participant, view, facts)
         verdict = judged.0
-        // A plugin that failed decided nothing, and is the reason all the same that it went so.
+        // A plugin that failed decided nothing, and is the reason nevertheless that it went so.
         let trouble = view.isDecidedWithout ? nil : view.trouble
         text = judged.1 + (trouble.map { "; the plugin \($0)" } ?? "")
     }
@@ -81,7 +81,7 @@ struct WhyNot {
     private static func absence(of facts: Facts, at moment: Moment) -> (Verdict, String) {
         if let sent = sentAway(facts.connections.filter { $0.at <= moment }) {
             let device = sent.device
-            return (.revoked, "its device \(device) was sent away: its token was revoked")
+            return (.revoked, "the device \(device) was sent away: its token was revoked")
         }
         let pushes = facts.isRegistered ? "a registration that got no push" : "no registration"
         return (.unreachable, "no device was connected, and there was \(pushes)")

@@ -49,7 +49,7 @@ struct EndedPushes {
         oldest = (oldest + 1) % Self.most
     }
 
-    /// Pushes to `user`, and those of his calls, are not known any more.
+    /// Pushes to `user`, and those of their calls, are not known any more.
     mutating func forget(_ user: UserID) {
         entries = (entries[oldest...] + entries[..<oldest]).filter {
             $0.address.user != user && !$0.job.cause.names(user)

@@ -34,7 +34,7 @@ final class PushDelivery {
         var isUnwanted = false
         /// It is gone because nobody answered in time.
         var isMissed = false
-        /// The user is known by this one only; nil: he was not forgotten.
+        /// The user is known by this id only; nil: the user was not forgotten.
         var substitute: UserID?
 
         var address: Address { registration.address }

@@ -9,8 +9,8 @@ import StoreContract
 
 /// Replays recorded decisions without a server.
 public enum DecisionReplay {
-    /// What the operator's files on disk decide otherwise than it was decided, or than a kept
-    /// generation decides. Every secret reads as `secret:NAME`: their files need not be there.
+    /// Where the operator's files on disk decide differently from what was decided, or from a kept
+    /// generation. Every secret reads as `secret:NAME`: their files need not be there.
     ///
     /// - Parameters:
     ///   - records: the decisions, oldest first.

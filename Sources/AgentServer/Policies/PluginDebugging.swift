@@ -55,12 +55,12 @@ public enum PluginDebugging {
     /// - Parameters:
     ///   - record: what was kept of it.
     ///   - file: the operator's file.
-    ///   - isEdited: whether the plugins on disk are asked, instead of the generation of then.
+    ///   - isEdited: whether the plugins on disk are asked, instead of the generation that decided.
     public static func decision(
         _ record: DecisionRecord, file: String?, isEdited: Bool
     ) throws(DebugProblem) -> any DebugTarget {
         guard record.input != nil else {
-            throw DebugProblem("what this decision was made on was not kept")
+            throw DebugProblem("the data of this decision was not kept")
         }
         do throws(AgentError) {
             let plan = try Deployment.plan(
@@ -168,7 +168,7 @@ private struct MadeDecision: DebugTarget {
         for words in answered.missing {
             lines.append("\(words): nobody asked for it when the decision was recorded")
         }
-        // Who edits wants another decision; the generation of then must come to the same one.
+        // Who edits wants another decision; the same generation must decide the same.
         return DebugResult(lines: lines, isGood: isSame || isEdited)
     }
 }

@@ -69,7 +69,7 @@ public enum PluginTests {
 
     /// Runs the test `name` of a plugin as an editor shows it, with no network and no secret.
     ///
-    /// - Parameter file: the operator's file, which has his own modes; nil: there is none.
+    /// - Parameter file: the operator's file, which may name modes of its own; nil: there is none.
     public static func press(
         _ name: String, of source: PluginSource, file: String?
     ) -> PluginTestLine {
@@ -192,8 +192,8 @@ public enum PluginTests {
         return try trial.run(source, setting, cryptography: .system)
     }
 
-    /// What came of one question to all plugins that the operator lists, asked as the server
-    /// would ask them, but for secrets: each reads as `secret:NAME`.
+    /// The result of one question to all plugins that the operator lists. They are asked as the
+    /// server would ask them, but every secret reads as `secret:NAME`.
     public static func attempt(
         file: String?, _ trial: PluginTrial
     ) throws(ScriptProblems) -> PluginTrial.Outcome {

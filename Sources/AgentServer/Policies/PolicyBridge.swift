@@ -68,10 +68,10 @@ final class PolicyBridge {
 
     /// Lets another generation take over, or decide for some as a canary. One at a time.
     ///
-    /// - Parameter done: called at the cut, with which whatever is beside the plugins has to
-    ///   change (G84): what was asked before is answered by the generation before, all else by
-    ///   this one. Or called with what keeps it from taking over. The moment is that from which
-    ///   on a canary decides for whoever comes into a call.
+    /// - Parameter done: called at the cut. What does not belong to the plugins has to change at
+    ///   the same moment (G84): what was asked before the cut is answered by the generation before,
+    ///   everything else by this one. Or called with what keeps it from taking over. The moment is
+    ///   that from which on a canary decides for whoever comes into a call.
     func swap(
         _ candidate: PolicyOrder.Candidate,
         done: @escaping (_ problems: ScriptProblems?, _ since: Moment) -> Void

@@ -7,7 +7,7 @@ import PolicyHost
 /// Inputs of a policy host that wait for their turn. Owner: the policy thread.
 ///
 /// Reports of one call are told in the order in which they came, whatever their causes: only the
-/// first of them stands in the queue of its cause.
+/// first of them is in the queue of its cause.
 struct PolicyQueue {
     /// An input that waits for its turn.
     struct Job {

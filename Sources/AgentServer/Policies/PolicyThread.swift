@@ -104,7 +104,7 @@ final class PolicyThread: PolicyLink {
     /// - Parameters:
     ///   - host: from now on of the thread, and of the fast lane while that one sleeps.
     ///   - clock: the core's time and how far the wall clock is ahead; called on the loop.
-    ///   - news: where effects go, but for lines of the log.
+    ///   - news: where effects go, except for lines of the log.
     ///   - mayBegin: whether timers and what else is due may be begun now; called on any thread.
     ///   - write: writes a line of the log, on whatever thread the plugin runs.
     init(

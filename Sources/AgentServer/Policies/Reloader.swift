@@ -264,7 +264,7 @@ final class Reloader {
     func noteBadFiles() { figures.noteBadFiles() }
 
     /// The deployment of the generation `name`, to which probation goes back, with the server's
-    /// part of now; nil: it is not known any more.
+    /// present part; nil: it is not known any more.
     func returning(to name: String) -> Deployment? {
         guard let previous, previous.name == name else { return nil }
         let deployment = previous.under(active)
@@ -350,7 +350,7 @@ final class Reloader {
     }
 
     /// Finishes what is in force when it is stored, as `keep` is told. A store that is away may
-    /// come back in an hour: whoever waits hears after a while what is true until then.
+    /// come back in an hour: after a while, who waits is told what is true until then.
     func finish(_ ticket: Int, _ reloaded: Reloaded, keep: (@escaping () -> Void) -> Void) {
         unstored.append((ticket, Clock.bootMilliseconds() + Self.storedWithin, reloaded))
         armPatience()

@@ -57,7 +57,7 @@ struct ConfiguredTokens: TokenChecker {
         let claims = try claims(in: token, at: now)
         if claims.role?.isForConsole == true {
             throw Refusal(
-                .forbidden, "a token of those who look after the server is no client's")
+                .forbidden, "tokens of operators and viewers are not for clients")
         }
         return try identity(of: claims)
     }

@@ -27,7 +27,7 @@ public struct MintedToken: Sendable {
     /// A token of `user`.
     public init(user: String) { self.user = user }
 
-    /// The token, signed by a key of `configuration`; without keys, the one that stands for it.
+    /// The token, signed by a key of `configuration`; without keys, the development token.
     ///
     /// - Throws: `configuration`, when no key can sign, or no server would take the token.
     public func token(by configuration: Configuration) throws(AgentError) -> String {

@@ -138,7 +138,7 @@ document.getElementById("skip").addEventListener("click", (event) => {
   event.preventDefault();
   document.getElementById("main").focus();
 });
-// What a button began has nobody else to whom it can fail.
+// Nothing else would show the failure of what a button began.
 addEventListener("unhandledrejection", (event) => {
   if (!failed(event.reason)) event.preventDefault();
 });

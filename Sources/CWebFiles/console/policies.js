@@ -304,7 +304,7 @@ function trials(note, signal, reload) {
       field("Its text", text)),
     h("div", { class: "row" }, attempt, test), answer, results,
     h("h2", {}, "Put the files on disk into force"),
-    h("p", { class: "faint" }, "First see what they would have decided otherwise."),
+    h("p", { class: "faint" }, "First see what they would have decided differently."),
     h("div", { class: "row" }, replay, apply), report,
     h("p", { class: "faint" }, "A canary decides for some accounts only, until it is promoted."),
     h("div", { class: "row" }, field("Accounts", accounts), tryOut),

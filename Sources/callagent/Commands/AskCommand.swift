@@ -11,7 +11,7 @@ extension Command {
         "ask", "ask for an operation: ask call.end call_id=ID --as ME",
         operands: .any("WORD"),
         options: [
-            Option("--as", "ME", "the user that asks, with a token made for it"),
+            Option("--as", "ME", "the user who asks, with a token made for them"),
             Option("--token", "TOKEN", "a token instead of --as"),
             Option("--device", "NAME", "the device that asks (default: none)"),
             Option("--server", "URL", "such as wss://calls.example.com or 127.0.0.1:7600"),

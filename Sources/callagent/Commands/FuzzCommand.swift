@@ -11,7 +11,7 @@ extension Command {
         options: Installation.options + [
             Option("--for", "10s", "how long, for each plugin"),
             Option("--seed", "1", "a number: the same one invents the same"),
-            Option("--against", "GENERATION", "also find what this kept generation decides else"),
+            Option("--against", "GENERATION", "also find where this kept generation differs"),
             Option("--recorded", "DECISIONS", "also use data of so many recorded decisions"),
         ]
     ) { (arguments) throws(CommandError) in

@@ -65,8 +65,8 @@ extension Command {
         }
     }
 
-    /// Starts the program once more in this process, as a node that stands by: nothing of what it
-    /// was is left. The files on disk were taken once, if they were to be.
+    /// Starts the program once more in this process, as a node that stands by: nothing of its
+    /// earlier state is left. The files on disk were taken once, if they were to be.
     private static func beginAnew(_ arguments: CommandArguments) -> Int32 {
         Log.flush()
         let words = [CommandLine.arguments[0], "run"] + arguments.operands

@@ -57,7 +57,7 @@ extension Command {
             let report = try day.run()
             guard let violation = report.violation else {
                 Screen.say(
-                    "  nobody felt \(attackers) attackers: residents saw \(report.sights) things, "
+                    "  \(attackers) attackers hurt nobody: residents saw \(report.sights) things, "
                         + "attackers \(report.attackersSights)")
                 return true
             }

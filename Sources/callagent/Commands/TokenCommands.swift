@@ -31,7 +31,7 @@ extension Command {
         minted.role = try role(arguments)
         minted.name = try arguments.personName()?.text
         minted.lifetime = try arguments.duration("--for") ?? minted.lifetime
-        if minted.lifetime <= 0 { throw .usage("--for 0 would make a token that is good never") }
+        if minted.lifetime <= 0 { throw .usage("--for 0 would make a token that is never good") }
         minted.keyID = arguments.text("--kid")
         minted.tokenID = arguments.text("--id")
         do throws(AgentError) {

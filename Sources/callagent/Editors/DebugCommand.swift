@@ -14,7 +14,7 @@ extension Command {
         operands: .optional("CALL"),
         options: Installation.options + [
             Option("--decision", "N", "which decision about CALL, from 1 (the last one)"),
-            Option("--edit", nil, "ask the files on disk, not the generation of then"),
+            Option("--edit", nil, "ask the files on disk, not the generation that decided"),
             Option("--lines", "N", "print the first N lines that ran; no editor is needed"),
             Option("--max-message", "SIZE", "bytes of the longest message (64MB)"),
             Option("--stdio", nil, "use the standard streams, as it always does"),

@@ -20,7 +20,7 @@ struct DeviceOptions {
     /// What stands in the help.
     static let options: [Option] =
         [
-            Option("--as", "ME", "the user that connects, with a token made for it"),
+            Option("--as", "ME", "the user who connects, with a token made for them"),
             Option("--token", "TOKEN", "a token instead of --as"),
             Option("--name", "TEXT", "what others see that ME is called"),
             Option("--device", "NAME", "which device of the user this is (default: cli-PID)"),

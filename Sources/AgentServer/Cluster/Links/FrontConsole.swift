@@ -55,7 +55,7 @@ final class FrontConsole {
             }
         }
         guard front.readsFiles(request) else { return ask(request, respond) }
-        // Nobody has files read here before it is known that he may reload.
+        // Nobody has files read here before it is known that they may reload.
         let status = ManagementOperation.of(.status).path(with: [:])
         guard let target = try? HTTPTarget(status) else { return }
         ask(HTTPRequest(.get, target)) { [weak front] response in

@@ -1,4 +1,4 @@
-// The operator's socket of a front end: what is about calls, people and policies goes to the owner.
+// The operator's socket of a front end: questions about calls, people and policies go to the owner.
 
 import AgentCore
 import CallModel
@@ -73,7 +73,7 @@ extension FrontEnd {
 
     /// Asks the management API of the owner, for somebody who has no stream.
     ///
-    /// - Parameter host: the address that he comes from.
+    /// - Parameter host: the address that they come from.
     func inquire(
         _ request: HTTPRequest, headers: [String], as manager: StreamManager, from host: String,
         _ done: @escaping (HTTPResponse) -> Void

@@ -1,5 +1,5 @@
-// Which other nodes this one reaches. It keeps a connection to each of them over which nothing is
-// said but that both are there, so that the node table can say who sees whom.
+// Which other nodes this one reaches. It keeps a connection to each of them that only shows that
+// both are there, so that the node table can say which nodes see which.
 
 import CallModel
 import ClusterCore

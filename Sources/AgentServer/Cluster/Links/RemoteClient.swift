@@ -169,9 +169,9 @@ final class RemoteClient: Endpoint {
         }
     }
 
-    /// Who asks at the socket of its node the node says, which must hold the database's password:
-    /// whoever is the operator of one node is that of all. A certificate is not enough, and on
-    /// loopback there may be none. Who asks at its console a token says, as at this node's.
+    /// The node says who asks at its socket. It must know the database's password: whoever is the
+    /// operator of one node is the operator of all. A certificate is not enough, and on loopback
+    /// there may be none. At its console a token says who asks, as at this node's console.
     private func identity(
         of manager: StreamManager, _ role: ManagementIdentity.Role?, _ request: HTTPRequest,
         _ link: FrontLink
