@@ -6,7 +6,7 @@
 --
 -- Options
 --   callers   who is kept out: ids and patterns                    none
---   except    who is let through all the same                      none
+--   except    who is let through nevertheless                      none
 --   reason    what the caller's extended data says                 blocked
 --   dial      also refuse the calls that they place to anybody     false
 --
@@ -16,7 +16,7 @@ plugin { version = "1.0.0", guard = true }
 
 local cfg = config {
   callers = option.users({}, { help = "who is kept out" }),
-  except = option.users({}, { help = "who is let through all the same" }),
+  except = option.users({}, { help = "who is let through nevertheless" }),
   reason = option.text("blocked", { min = 1, max = 64, help = "what the caller's data says" }),
   dial = option.bool(false, { help = "also refuse the calls that they place to anybody" }),
 }

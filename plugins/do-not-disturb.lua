@@ -1,4 +1,4 @@
--- do-not-disturb: at night no phone rings, but for those who may, or who try again at once.
+-- do-not-disturb: at night no phone rings, except for those who may, or who try again at once.
 --
 -- Outside the hours an account that the plugins answer for refuses with {"reason": "quiet",
 -- "until": seconds since 1970}, and no phone is woken by a push. Who calls again at once gets

@@ -20,7 +20,7 @@ local cfg = config {
   url = option.text(nil, { required = true, help = "where the apps find LiveKit" }),
   key = option.text(nil, { required = true, help = "the API key" }),
   secret = option.secret(nil, { required = true, min = 32, help = "the secret of that key" }),
-  ttl = option.duration("10m", { min = "1m", max = "1d", help = "how long one may join with it" }),
+  ttl = option.duration("10m", { min = "1m", max = "1d", help = "how long the token is good" }),
   room = option.text("", { max = 64, help = "what stands before the call's id" }),
   listen = option.users({}, { help = "who may listen only" }),
 }

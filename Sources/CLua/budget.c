@@ -27,7 +27,7 @@ void cl_arm(callua_vm *vm, uint64_t budget) {
     vm->looked_at = monotonic_now();
     vm->budget = budget;
     vm->spent = 0;
-    // What is loaded, and what the host itself does, nobody else waits behind.
+    // Nobody else waits while files are loaded or the host itself works.
     vm->knows_long = vm->running == NULL || vm->loading;
     vm->look_closely_at = vm->knows_long || budget < LONG_NS ? budget : LONG_NS;
     vm->cpu_at_start = 0;

@@ -158,7 +158,7 @@ static int call_tostring(lua_State *L) {
     return 1;
 }
 
-// A user stands for its id where texts are made of it.
+// A user object stands for its id where texts are made of it.
 static void push_id(lua_State *L, int index) {
     if (!lua_istable(L, index)) return lua_pushvalue(L, index);
     lua_pushliteral(L, "id");
@@ -382,7 +382,7 @@ static void check_options(lua_State *L, int index, int names, const char *constr
     }
 }
 
-// A user given as the object that handlers get stands for its id.
+// A user given as the object that handlers get stands for the user's id.
 static void take_user(lua_State *L, int index) {
     if (lua_type(L, index) != LUA_TTABLE) return;
     lua_pushliteral(L, "id");

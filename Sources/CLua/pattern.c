@@ -162,7 +162,7 @@ static const char *balanced(cl_match *m, const char *s, const char *p) {
     return NULL;
 }
 
-// `p` stands behind "%f"; the place behind its set goes to `after`.
+// `p` is after "%f"; `after` gets the place after its set.
 static bool at_frontier(cl_match *m, const char *s, const char *p, const char **after) {
     if (p >= m->pattern_end || *p != '[') {
         luaL_error(m->L, "missing '[' after '%%f' in pattern");

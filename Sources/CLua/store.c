@@ -144,8 +144,8 @@ static bool push_copy(lua_State *L, const char *path, size_t *size) {
 }
 
 // `state` is the plugin's own, and an error at the line helps. What is in `call.vars` comes from
-// who is in the call: he trips nothing by it, the change is left out and the host hears of it.
-// What is wrong is at the top.
+// the people in the call. They must trip nothing by it: the change is left out and the host hears
+// of it. What is wrong is at the top.
 static int leave_out(lua_State *L, const root *r) {
     if (r == cl_vm(L)->state_root) return luaL_error(L, "%s", lua_tostring(L, -1));
     lua_replace(L, 1);

@@ -245,7 +245,7 @@ static int str_rep(lua_State *L) {
         memcpy(to + count, gap, gap_count);
         done = each;
     }
-    // What stands already is copied behind itself: few copies, however short the text.
+    // The part that is there already is copied behind itself: few copies, however short the text.
     while (done < total) {
         size_t more = done < total - done ? done : total - done;
         memcpy(to + done, to, more);

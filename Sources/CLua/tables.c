@@ -2,7 +2,7 @@
 // element is paid for.
 #include "vm.h"
 
-// Raw, but for the views of `state`, which check every assignment.
+// Raw, except for the views of `state`, which check every assignment.
 static void get(lua_State *L, int list, lua_Integer place) {
     if (cl_is_view(L, list)) lua_geti(L, list, place);
     else lua_rawgeti(L, list, place);

@@ -170,7 +170,7 @@ static bool put_pairs(encoder *e, int index) {
     return true;
 }
 
-// A user that the host gave: it crosses as what it is, and is its id wherever data is meant.
+// A user object that the host gave: it crosses as such, and is its id wherever data is meant.
 static bool is_user(lua_State *L, int index) {
     if (!lua_getmetatable(L, index)) return false;
     lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_user_meta);

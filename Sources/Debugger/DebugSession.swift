@@ -1,5 +1,6 @@
 // A session with one editor: the Debug Adapter Protocol. One thread reads messages and runs the
-// script: a run that goes on looks for messages now and then, one that stands waits for them.
+// script: a run that goes on looks for messages now and then, a run that has stopped waits for
+// them.
 
 import CLua
 import JSON

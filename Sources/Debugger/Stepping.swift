@@ -29,8 +29,8 @@ enum DebugGoal {
     case step(Int)
 }
 
-/// A run that only looks for the line to go back to. Runs are all the same, so that a step back is
-/// the same run once more, as far as the line before.
+/// A run that only looks for the line to go back to. All runs are the same, so a step back is the
+/// same run once more, as far as the line before.
 struct DebugSurvey {
     /// The number of the line at which it is over, and which line that was; nil: an error came.
     let end: Int

@@ -3,8 +3,8 @@
 import CallModel
 import JSON
 
-/// Decisions that the disk did not take: a line in their place says so when it takes lines again,
-/// or whoever asks about a call would be told that no plugin was asked.
+/// Decisions that the disk did not take: a line in their place says so when the disk takes lines
+/// again. Else whoever asks about a call would be told that no plugin was asked.
 public struct DecisionGap: Sendable, Equatable {
     /// When the first of them was made.
     public private(set) var since: Moment

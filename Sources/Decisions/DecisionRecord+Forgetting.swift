@@ -5,14 +5,14 @@ import JSON
 import PolicyHost
 
 extension DecisionRecord {
-    /// The record without somebody, and without what he said.
+    /// The record without somebody, and without what they said.
     public func forgetting(_ gone: Forgotten) -> DecisionRecord {
         let line = line
         guard let new = Self.forgetting(gone, in: line), new != line else { return self }
         return DecisionRecord(line: new) ?? self
     }
 
-    /// A line of the decision log without somebody; nil: it cannot be read, and may name him.
+    /// A line of the decision log without somebody; nil: it cannot be read, and may name them.
     public static func forgetting(_ gone: Forgotten, in line: some Collection<UInt8>) -> [UInt8]? {
         let bytes = Array(line)
         let limits = JSONLimits(bytes: max(1, bytes.count))
@@ -24,12 +24,12 @@ extension DecisionRecord {
 }
 
 /// Walks through the JSON of a line. Where ids stand is known by the names of members; every other
-/// text is looked through, but for words of our own.
+/// text is looked through, except for words of our own.
 private struct LineRewriting {
     private let gone: Forgotten
-    /// Whether he made the call: what it says is his then.
+    /// Whether they made the call: what it says is theirs then.
     private let isCaller: Bool
-    /// Whether he is who asked.
+    /// Whether they are who asked.
     private let isAsker: Bool
 
     init(_ gone: Forgotten, _ line: JSONValue) {
@@ -48,7 +48,7 @@ private struct LineRewriting {
     /// Objects whose members are named by plugins.
     private static let free: Set<String> = ["vars", "payload", "value", "items"]
 
-    /// `value` without him, where it stands under the name `path` ends with.
+    /// `value` without them, where it stands under the name that `path` ends with.
     func rewrite(_ value: JSONValue, at path: String) -> JSONValue {
         let key = path.split(separator: "/").last.map(String.init) ?? ""
         switch value {
@@ -82,7 +82,7 @@ private struct LineRewriting {
         return JSONObject(members)
     }
 
-    /// What he said, and what he is called.
+    /// What they said, and what they are called.
     private static let saidBy: Set<String> = [
         "/input/call/participants/extended_data", "/input/call/users/name", "/input/seen/user/name",
     ]

@@ -196,8 +196,9 @@ extension Replay: Control {
     public var spent: UInt64 { host.spent }
 
     /// What its plugins answer; nil: they did not within `time` nanoseconds. It is asked about
-    /// failures only, and is never passed over for them: of several that came together it would
-    /// meet the last ones otherwise in another way than the plugins in force, which ran at once.
+    /// failures only, and is never passed over because of them. Otherwise, of several failures at
+    /// the same time, it would meet the last ones differently from the plugins in force, which ran
+    /// at once.
     public func answers(
         to record: DecisionRecord, within time: UInt64
     ) -> [DecisionRecord.Asked]? {

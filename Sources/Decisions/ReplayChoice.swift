@@ -8,8 +8,8 @@ extension [DecisionRecord] {
     private static var base: UInt64 { 100_000 }
 
     /// As many of them, oldest first, as took `time` nanoseconds when they were made: of every
-    /// account that made calls the newest ones, in turn. Whose decisions cost much, or are many,
-    /// does not take the place of others.
+    /// account that made calls the newest ones, in turn. Accounts whose decisions cost much, or are
+    /// many, do not take the place of others.
     public func inTurn(within time: UInt64) -> [DecisionRecord] {
         var rows: [[Int]] = []
         var places: [UserID?: Int] = [:]

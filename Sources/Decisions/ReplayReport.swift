@@ -64,7 +64,7 @@ public struct ReplayReport: Sendable, Equatable {
         for record in records { note(record, replay.ask(record)) }
     }
 
-    /// The same, for so long only that nobody waits for it.
+    /// The same, within a bounded time, so that nobody waits for it.
     ///
     /// - Parameters:
     ///   - time: nanoseconds of processor time that the decisions may have taken.

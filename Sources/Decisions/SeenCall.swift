@@ -31,7 +31,7 @@ struct SeenCall: ~Copyable, CallVisitor {
 
     mutating func visit(_ field: CallField, _ mode: ModeRow) {
         guard let name = name(field) else { return }
-        // A mode of the operator with all that it says: replays know it without his file.
+        // An operator's own mode with all that it says: replays know it without the file.
         writer.field(name, mode.place == nil ? mode.mode.text : mode.name)
     }
 

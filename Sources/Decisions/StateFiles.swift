@@ -24,7 +24,7 @@ package enum StateFiles {
         }
     }
 
-    /// A line without somebody; nil: the copy names him, or cannot be read.
+    /// A line without somebody; nil: the copy names them, or cannot be read.
     package static func forgetting(
         _ gone: Forgotten, in line: some Collection<UInt8>
     ) -> [UInt8]? {

@@ -1,4 +1,4 @@
-// The language server: messages in, messages out. It reads files and runs nothing, but for the
+// The language server: messages in, messages out. It reads files and runs nothing, except for the
 // test of a lens that somebody presses.
 
 import JSON

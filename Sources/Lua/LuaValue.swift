@@ -3,8 +3,8 @@
 import CallModel
 import JSON
 
-/// One value from a script. Only what is large and rare stands apart: a piece of memory for each
-/// value would cost a decision more than its hook.
+/// One value from a script. Only large and rare values are stored separately: memory of its own for
+/// each value would cost a decision more than its hook.
 public enum LuaValue: Equatable, Sendable {
     case null
     case bool(Bool)

@@ -57,7 +57,7 @@ public struct PlainReader {
         return UnsafeRawBufferPointer(rebasing: bytes[place..<place + count])
     }
 
-    /// Whether an array of this one text comes next, and no more.
+    /// Whether an array comes next that holds this text and nothing else.
     public func isAtOnly(_ text: StaticString) -> Bool {
         let head = 10
         let count = text.utf8CodeUnitCount
@@ -81,7 +81,7 @@ public struct PlainReader {
         return count == 1 ? [value()] : (0..<count).map { _ in value() }
     }
 
-    /// A whole value, of whatever kind comes next.
+    /// The next value as a whole, of any kind.
     public mutating func value() -> LuaValue {
         let tag = Int(byte())
         switch tag {

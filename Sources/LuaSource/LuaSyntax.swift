@@ -120,7 +120,7 @@ package enum LuaStatement {
 }
 
 extension LuaExpression.Kind {
-    /// The expressions that it is made of, but for those in the body of a function.
+    /// The expressions that it is made of, except for those in the body of a function.
     package var parts: [LuaExpression] {
         switch self {
         case .missing, .unread, .nothing, .truth, .number, .text, .varargs, .local, .global,

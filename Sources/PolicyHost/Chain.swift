@@ -55,7 +55,7 @@ struct Chain {
     var first: Generation?
     var view: CallView
     var inquiry: Inquiry
-    /// Who brought it about.
+    /// Who caused it.
     let cause: Cause
     /// The trace of the request that led to it; nil: it named none.
     var trace: TraceParent?

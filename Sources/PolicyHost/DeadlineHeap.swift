@@ -3,7 +3,7 @@
 import CallModel
 
 /// A heap of moments with what is due then; of equal moments the one added first. Public, because
-/// only then it is made for its items in other targets too.
+/// only then the compiler specializes it for items of other targets.
 public struct DeadlineHeap<Item> {
     @usableFromInline struct Entry {
         @usableFromInline let at: Moment

@@ -51,8 +51,8 @@ public final class Generation: @unchecked Sendable {
     /// What can never be meant, although Lua does not mind: it loads, and does not do what it
     /// seems to.
     public var mistakes: [ScriptProblem] { findings.flatMap(\.mistakes) }
-    /// Where handlers change locals of the file, which reload, replay and the debugger begin
-    /// without. The plugin works all the same.
+    /// Where handlers change locals of the file: reload, replay and the debugger begin without
+    /// these changes. The plugin works nevertheless.
     public var changedLocals: [ScriptProblem] { findings.flatMap(\.changes) }
     // Nobody looks at both on two threads at once: a generation is handed over as a whole.
     private lazy var findings = plan.findings

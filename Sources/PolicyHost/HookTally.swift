@@ -4,7 +4,7 @@ import CallModel
 
 /// Counts of one plugin at one hook.
 public struct HookTally: Sendable, Equatable {
-    /// Times it was asked or told, or would have been but for its quarantine.
+    /// Times it was asked or told, or would have been without its quarantine.
     public private(set) var asked = 0
     /// Answers given; of a shaping hook: changes made.
     public private(set) var answered = 0

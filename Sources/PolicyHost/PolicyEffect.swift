@@ -37,14 +37,14 @@ public struct PolicyDue: Sendable {
 
 /// Whose turn something is that waits for the policy thread.
 public struct PolicyTurn: Sendable, Equatable {
-    /// Who brought it about.
+    /// Who caused it.
     public let cause: Cause
     /// Whether somebody waits for a decision.
     public let decides: Bool
 }
 
-/// What a policy host tells its shell to do, in this order. What is large stands apart, because
-/// every answer is copied some times on its way and would be as large.
+/// What a policy host tells its shell to do, in this order. Large cases are stored separately,
+/// because every answer is copied several times on its way and would be as large.
 public enum PolicyEffect: Sendable, Equatable {
     /// Give the core this answer (`Input.answered`).
     case answer(QuestionID, Answer)

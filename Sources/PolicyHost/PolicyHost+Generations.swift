@@ -64,8 +64,8 @@ extension PolicyHost {
     }
 
     /// `next` answers from now on. Handlers that wait go on in the generation in which they were
-    /// started, for at most 30 s. When some plugin cannot take over the `state` of the one before
-    /// it, nothing changes.
+    /// started, for at most 30 s. If a plugin cannot take over the `state` of its predecessor,
+    /// nothing changes.
     public func activate(
         _ next: Generation, reason: ChangeReason = .reload, at now: Moment
     ) throws(ScriptProblems) -> [PolicyEffect] {
@@ -73,13 +73,13 @@ extension PolicyHost {
         return cut(at: now)
     }
 
-    /// Tries out whether `next` can take over the `state` of today. Nothing changes before `cut`:
-    /// whatever comes until then is the active generation's.
+    /// Tries out whether `next` can take over the present `state`. Nothing changes before `cut`:
+    /// whatever comes until then belongs to the active generation.
     ///
     /// - Parameters:
     ///   - returnRefused: why probation may not go back from `next`; nil: it may.
-    ///   - control: the active generation once more: probation asks it whether it fails where
-    ///     `next` does.
+    ///   - control: a second copy of the active generation: probation asks it whether it fails
+    ///     where `next` does.
     /// - Throws: what keeps it from taking over.
     public func prepare(
         _ next: Generation, reason: ChangeReason = .reload, returnRefused: String? = nil,
@@ -279,7 +279,7 @@ extension PolicyHost {
         for number in alive.sorted().prefix(max(0, surplus)) { retire(number, all: true) }
     }
 
-    /// Ends the handlers that still run in an old generation; reports, and what stands behind them,
+    /// Ends the handlers that still run in an old generation; reports, and what waits behind them,
     /// only with `all`.
     func retire(_ number: Int, all: Bool = false) {
         if all { dropNotices(of: number) }

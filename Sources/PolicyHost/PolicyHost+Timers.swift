@@ -59,8 +59,9 @@ extension PolicyHost {
         for id in timersOfCalls[call] ?? [] { remove(id) }
     }
 
-    /// Makes the pending timers those that the active generation declares. What comes again
-    /// keeps its phase if it is declared as before; what is not declared any more is dropped.
+    /// Makes the pending timers those that the active generation declares. Repeated timers keep
+    /// their phase if they are declared as before; timers that are not declared any more are
+    /// dropped.
     func arrangeTimers() {
         var declared: Set<String> = []
         for plugin in generation.plugins {

@@ -128,8 +128,8 @@ extension PolicyHost {
         goOn(id)
     }
 
-    /// Resumes a handler with what stands in its plugin's `reply`, and again while what it then
-    /// waits for is there at once: however often that is, it takes no more of our own stack.
+    /// Resumes a handler with its plugin's `reply`, and again while the next thing that it waits
+    /// for is there at once: however often that happens, it takes no more of our own stack.
     func goOn(_ id: UInt64, status: Int = CALLUA_RETURN, fromParts: Bool = false) {
         var (next, mayPause): (Int?, Bool) = (status, fromParts)
         while let status = next {

@@ -6,9 +6,9 @@ import Configuration
 import JSON
 import Lua
 
-/// Runs plugins. A value of time goes in with every input; effects come out; nothing is waited for
-/// and no clock is read but to bound scripts. It has a thread of its own; the fast lane uses it on
-/// the loop's, and only while its own one sleeps.
+/// Runs plugins. A moment goes in with every input; effects come out. It waits for nothing, and
+/// reads a clock only to bound scripts. It has a thread of its own; the fast lane uses it on the
+/// loop's thread, but only while its own thread sleeps.
 public final class PolicyHost {
     /// The generation that answers from now on.
     public internal(set) var generation: Generation
@@ -62,11 +62,11 @@ public final class PolicyHost {
     var stateCopies = StateCopies()
     var ended = RecentCalls()
     var isTellingFailure = false
-    /// Processor time of all runs, and of what they made others do, in nanoseconds. Who carries out
-    /// effects on the same thread adds what that took: it is a part of the account's turn.
+    /// Processor time of all runs, and of what they made others do, in nanoseconds. Whoever carries
+    /// out effects on the same thread adds the time of that: it is a part of the account's turn.
     public var spent: UInt64 = 0
-    /// After so much of it an input leaves what it has begun for later (`takeDue`); nil: never. One
-    /// who waits for the thread waits for no more than this, and the run at hand.
+    /// After so much of it an input leaves the rest of its work for later (`takeDue`); nil: never.
+    /// Who waits for the thread waits for no more than this time and the present run.
     public var patience: UInt64?
     var spentBefore: UInt64 = 0
     /// What is left of the input at hand.
@@ -78,11 +78,11 @@ public final class PolicyHost {
     var isRollbackDue: GenerationFault?
     /// The generation that takes over at the next cut.
     var handover: Handover?
-    /// Whether somebody else makes the cut, also when probation fails: with it changes what is
-    /// beside the plugins (G84).
+    /// Whether somebody else makes the cut, also when probation fails: what does not belong to the
+    /// plugins changes with it (G84).
     public var cutsForOthers = false
-    /// Whether the rate of a user lets a plugin forward an invitation of his to one more (H95),
-    /// who counts then; called on the host's thread.
+    /// Whether the rate of a user lets a plugin forward one of the user's invitations to one more
+    /// user (H95), who counts then. Called on the host's thread.
     public var mayForward: (UserID, Moment) -> Bool = { _, _ in true }
     var lastID: UInt64 = 0
     /// Whether the input at hand is handled in the fast lane, on the loop's thread.
@@ -105,7 +105,7 @@ public final class PolicyHost {
         set { services.wallOffset = newValue }
     }
 
-    /// Called in the midst of a run that has taken a millisecond, once: what was told before need
+    /// Called once in the middle of a run that has taken a millisecond: what was told before need
     /// not wait for its end. It must not use the host.
     public var runIsLong: () -> Void {
         get { services.runIsLong }
@@ -157,7 +157,7 @@ public final class PolicyHost {
 
     var hasHadItsTime: Bool { patience.map { spent - spentBefore >= $0 } ?? false }
 
-    /// Takes what is left of the input at hand, to be handled when it is its turn again.
+    /// Takes the rest of the present input, to be handled when it is its turn again.
     public func takeRest() -> PolicyInput? {
         defer { rest = nil }
         return rest

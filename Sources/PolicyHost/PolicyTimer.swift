@@ -20,7 +20,7 @@ public struct PolicyTimer: Sendable, Equatable {
     public var dueAt: Moment
     /// What `later` was given.
     public let data: JSONValue
-    /// Who brought it about: whoever the handler that started it ran for.
+    /// Who caused it: the one for whom the handler that started it ran.
     public let cause: Cause
     /// `every 600000` or `at 540` for timers that come again; nil for those of `later`.
     public let schedule: String?

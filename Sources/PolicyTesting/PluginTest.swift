@@ -150,8 +150,8 @@ public enum PluginTest {
             problem: problem, log: world.log.map(\.inWords))
     }
 
-    /// A plugin as its tests see it: as it comes, in UTC, with none of what the operator decided
-    /// about it, and granted what it needs, because the test answers what is asked of the web.
+    /// A plugin as its tests see it: with its defaults, in UTC, without the operator's decisions
+    /// about it, and granted what it needs, because the test answers its requests to the web.
     static func setting(for source: PluginSource, _ given: PluginSetting) -> PluginSetting {
         var setting = PluginSetting()
         setting.limits = given.limits

@@ -86,7 +86,7 @@ public struct PluginTrial: Sendable {
         seed: UInt64 = 1
     ) throws(ScriptProblems) -> Outcome {
         let world = try world(plan, .settings(settings), cryptography, seed)
-        // The plugins behind one that fails are asked all the same.
+        // The plugins behind one that fails are asked nevertheless.
         world.isForgiving = true
         var outcome = try outcome(in: world)
         if case .invite = subject {

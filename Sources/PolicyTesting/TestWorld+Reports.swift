@@ -22,8 +22,8 @@ extension TestWorld {
         }
     }
 
-    /// Lets a report come about by what a device does, where the call at hand allows it; returns
-    /// whether it did.
+    /// Lets a device do what causes the report, if the present call allows it; returns whether it
+    /// did.
     private func happens(_ kind: Report.Kind, in call: Call) throws(Refused) -> Bool {
         guard isReal(call) else { return false }
         let (user, action): (UserID, CallAction)

@@ -406,7 +406,7 @@ final class TestWorld {
             facts.user, calls: facts.calls + (said?.calls ?? 0), devices: said?.devices ?? 1)
     }
 
-    /// Connects as many devices of a user as it was said to have.
+    /// Connects as many devices of a user as the test said.
     func connect(_ user: UserID) {
         let wanted = min(users[user]?.devices ?? 1, settings.devicesPerUser)
         quietly {

@@ -61,7 +61,7 @@ import Testing
         #expect(read?.verdict == .unfit && read?.message == record.asked.first?.message)
     }
 
-    /// Whose part is over is not in the call, however he came out of it: he may be called again.
+    /// Whose part is over is not in the call, however that part ended: they may be called again.
     @Test func aForwardToSomebodyWhoIsOutOfTheCallIsADecision() throws {
         func forward(_ state: Participant.State) throws -> (Answer?, String?) {
             let rig = try Rig("on.invite(function() return forward 'carl' end)")

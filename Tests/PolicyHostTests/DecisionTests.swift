@@ -216,7 +216,7 @@ import Testing
         #expect(two == .allow(allowance))
     }
 
-    /// Whoever is in a call may add people to it: it is not its caller who asks then.
+    /// Whoever is in a call may add people to it: then who asks is not the call's caller.
     @Test func whoAddsPeopleIsTheInviter() throws {
         let rig = try Rig("on.dial(function(call) return refuse(call.inviter.id) end)")
         for user in [UserID("ann"), UserID("bob")] {

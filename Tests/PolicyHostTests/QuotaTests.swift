@@ -154,7 +154,7 @@ import Testing
         #expect(keep("a4") == ["nillimit"])
         #expect(keep("a1") == ["truenil"], "what is there may be kept anew")
         #expect(keep("b1", by: "bob") == ["truenil"])
-        #expect(keep("a1", by: "bob") == ["truenil"] && keep("a4") == ["truenil"], "it is his now")
+        #expect(keep("a1", by: "bob") == ["truenil"] && keep("a4") == ["truenil"], "now bob's")
         _ = rig.tell(.accepted(UserID("bob")), rig.call())
         for key in ["b2", "b3"] { #expect(keep(key, by: "bob") == ["truenil"]) }
         #expect(keep("b4", by: "bob") == ["nillimit"])

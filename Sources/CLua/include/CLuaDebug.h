@@ -1,4 +1,4 @@
-// What a debugger sees of a vm. Looking runs nothing of a script: no metamethod is called, but for
+// What a debugger sees of a vm. Looking runs nothing of a script: it calls no metamethod except
 // those of callagent's own objects.
 //
 // All of it is for the thread that runs the vm, while a notice is given or nothing runs. Rows are

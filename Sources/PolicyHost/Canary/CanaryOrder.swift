@@ -24,8 +24,8 @@ public struct CanaryOrder: Sendable, Equatable {
     public private(set) var spans: [Span]
     /// The one that counts for whoever comes into a call now.
     public private(set) var newest: Span
-    /// Failures of its plugins after which it goes back, whoever meets them; nil: it goes back as
-    /// in probation only.
+    /// Failures of its plugins after which it goes back, for any accounts; nil: it goes back only
+    /// as in probation.
     public var abortOnFailure: Int?
 
     /// A canary that decides for `extent`.

@@ -1,5 +1,5 @@
-// What a question comes to: who is in the call by it, what an answer in a plugin's place says, and
-// the record of it.
+// The result of a question: who is in the call because of it, what an answer in a plugin's place
+// says, and the record of it.
 
 import CallModel
 import Configuration

@@ -97,7 +97,7 @@ public struct DecisionRecord: Sendable, Equatable {
     public var call: CallID { body.call }
     /// The account concerned.
     public var user: UserID { body.user }
-    /// Who brought it about (G71); nobody in records of before it was kept.
+    /// Who caused it (G71); nobody in records from before that was kept.
     public var cause: Cause { body.cause }
     /// The trace of the request that led to it; nil: it named none.
     public var trace: TraceParent? { body.trace }

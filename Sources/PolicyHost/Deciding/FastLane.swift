@@ -111,7 +111,7 @@ extension PolicyHost {
 
     /// Handles an input for which `isQuick` holds, on another thread than the host's own, which
     /// must not use it meanwhile. A handler that takes longer is due on the host's own thread at
-    /// once; `afterLane` does there what else the lane has left.
+    /// once; there `afterLane` does the rest of the lane's work.
     public func handleInLane(_ input: PolicyInput, at now: Moment) -> [PolicyEffect] {
         isInLane = true
         defer { isInLane = false }

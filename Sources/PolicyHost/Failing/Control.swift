@@ -1,7 +1,8 @@
 // Plugins that are asked once more, beside those that are in force.
 
 /// A generation that is asked again what the host has decided, without any effect: whether it
-/// fails where the one in force does. Who keeps records of decisions knows how (`Replay`).
+/// fails where the one in force does. The module that keeps records of decisions knows how
+/// (`Replay`).
 public protocol Control: AnyObject {
     /// What is asked; it is used for nothing else.
     var generation: Generation { get }

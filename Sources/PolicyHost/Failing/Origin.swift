@@ -4,7 +4,7 @@ import CallModel
 
 /// What an event of a plugin counts for.
 struct Origin {
-    /// Who brought it about.
+    /// Who caused it.
     var cause = Cause.nobody
     /// What pauses after failures when there is no account behind it.
     var pauseKey: PauseKey?

@@ -1,4 +1,4 @@
-// Why a generation has to go, and what somebody has to see to. Texts of it are for people only.
+// Why a generation is taken back, and what somebody has to do. Texts of it are for people only.
 
 /// Why a generation is taken back.
 public enum GenerationFault: Sendable, Hashable {

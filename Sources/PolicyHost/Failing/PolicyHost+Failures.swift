@@ -7,8 +7,8 @@ import JSON
 import Lua
 
 extension PolicyHost {
-    /// Logs and counts a failure, and passes the plugin over for whoever brought it about when it
-    /// was one too many.
+    /// Logs and counts a failure, and passes the plugin over for whoever caused it, if it was one
+    /// failure too many.
     func note(_ failure: Failure, _ message: String, _ trace: String, _ plugin: PluginState) {
         plugin.tally.failures[failure, default: 0] += 1
         noteCanaryFailure(of: plugin)

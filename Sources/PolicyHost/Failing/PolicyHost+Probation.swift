@@ -77,7 +77,7 @@ extension PolicyHost {
 
     /// Whether the plugins before are asked first if they fail alike: a bug that they have too is
     /// no reason to return to them, and whoever knows of it undoes no reload. They are asked in a
-    /// turn of its own, which counts for whoever brought it about.
+    /// turn of its own, which counts for whoever caused it.
     private func compare(
         _ record: DecisionRecord?, of cause: Cause, _ wasKnown: Bool, isCanary: Bool
     ) -> Bool {
@@ -151,8 +151,8 @@ extension PolicyHost {
         rollBackIfDue()
     }
 
-    /// Returns to the generation before; where somebody else makes the cut, he is told that it is
-    /// due.
+    /// Returns to the generation before; where somebody else makes the cut, they are told that it
+    /// is due.
     private func rollBackIfDue() {
         guard let reason = isRollbackDue, let probation else { return }
         isRollbackDue = nil
@@ -177,8 +177,8 @@ extension PolicyHost {
         services.emit(.rolledBack(from: failed, to: previous.name, reason: reason))
     }
 
-    /// What the plugins of the generation before go on with: the `state` of now, where its
-    /// version is still theirs, else the one that they gave away.
+    /// The `state` with which the plugins of the generation before go on: the present one, if it
+    /// still has their version, else the one that they handed over.
     func returning(to probation: Probation) -> [String: SavedState] {
         var states = savedStates()
         for plugin in probation.previous.plugins

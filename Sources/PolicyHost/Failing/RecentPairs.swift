@@ -42,8 +42,8 @@ struct CountedPairs: Equatable {
     private func share(_ count: Int) -> Double { asked == 0 ? 0 : Double(count) / Double(asked) }
 }
 
-/// The pairs that asked last: so many at most. One that comes new takes the place of the oldest of
-/// eight among which chance puts it: nobody can choose whom he pushes out.
+/// The pairs that asked last: so many at most. Chance chooses eight places for a new pair; it takes
+/// the place of the oldest of them. So nobody can choose which pair goes.
 struct RecentPairs {
     static let most = 2_048
     private static let ways = 8

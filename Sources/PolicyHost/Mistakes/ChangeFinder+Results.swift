@@ -3,8 +3,8 @@
 import LuaSource
 
 extension ChangeFinder {
-    /// Whether all that handlers do to a local is to keep what its key alone leads to: then nobody
-    /// sees whether it was kept.
+    /// Whether handlers only keep results in a local that follow from the key alone: then it makes
+    /// no difference whether a result was kept.
     func onlyKeepsResults(_ changes: [Change]) -> Bool {
         var keepers: Set<ID> = []
         for change in changes {
@@ -81,7 +81,7 @@ extension ChangeFinder {
         }
     }
 
-    /// Whether it took work: who keeps `true` wants to know later that he was here.
+    /// Whether it took work: a script that keeps `true` wants to know later that it was here.
     private func isComputed(
         _ value: LuaExpression, followed: FollowedValues = FollowedValues()
     ) -> Bool {

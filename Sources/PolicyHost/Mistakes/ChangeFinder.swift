@@ -3,8 +3,8 @@
 import LuaSource
 
 /// Looks through the files of a plugin for locals that outlive a handler and that handlers change:
-/// reload, replay and the debugger begin without such a change. Of what it is not sure of it says
-/// nothing, and neither of tables that only keep what was computed, to be quicker the next time.
+/// reload, replay and the debugger begin without such a change. It says nothing where it is not
+/// sure, and nothing of tables that only keep computed results to be quicker the next time.
 package struct ChangeFinder {
     typealias ID = ObjectIdentifier
 

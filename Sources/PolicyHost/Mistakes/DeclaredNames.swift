@@ -17,7 +17,7 @@ package struct DeclaredNames {
     package init(_ files: [TypeFinder], of source: PluginSource, granted: Set<String>? = nil) {
         timers = TimerNames.declared(in: files)
         let needed = Self.hosts(in: files)
-        // One that says of no host that it needs it may be granted some all the same.
+        // One that says of no host that it needs it may be granted some nevertheless.
         let isTold = granted != nil || needed?.isEmpty == false
         hosts = isTold ? needed?.union((granted ?? []).compactMap(Self.host)) : nil
         modules = Set(source.modules.keys)

@@ -102,7 +102,7 @@ extension ScriptType {
         case (.text, .text), (.text, .duration), (.text, .timeOfDay), (.duration, .text),
             (.duration, .duration), (.timeOfDay, .text), (.timeOfDay, .timeOfDay):
             true
-        // A user stands for its id in most places.
+        // A user object stands for its id in most places.
         case (.object("User"), .text): true
         case (.object(let a), .object(let b)): a == b || self.isPlainTable && wanted.isPlainTable
         case (.object, _): isPlainTable && wanted.takesTables

@@ -2,8 +2,8 @@
 
 import CallModel
 
-/// Bytes of `kv` by the pair of accounts for whom they were kept (G75), as far as is known: of what
-/// was kept before the process began nobody knows it, and it counts for nobody.
+/// Bytes of `kv` by the pair of accounts for whom they were kept (G75), as far as that is known: it
+/// is not known for entries from before the process began, and these count for nobody.
 struct KeptKeys {
     /// What an entry takes beside its key and value, in bytes.
     static let entryBytes = 256

@@ -13,7 +13,7 @@ public struct ModuleFolder {
 
     /// It, and those below it.
     public private(set) var folders: [String] = []
-    /// Its files but for `init.lua`, by the name that `require` takes: `a`, `b.c`.
+    /// Its files except for `init.lua`, by the name that `require` takes: `a`, `b.c`.
     private(set) var files: [(module: String, path: String)] = []
     /// Why not all of it was looked at; nil: it was.
     private(set) var trouble: String?

@@ -51,7 +51,7 @@ extension GlobalUse {
         "os": " (there are time.now and time.format)", "io": " (plugins have no files)",
         "debug": " (plugins have none of it)", "package": " (require finds the plugin's files)",
         "dofile": " (require finds the plugin's files)",
-        "loadfile": " (require finds the plugin's files)", "collectgarbage": " (it goes by itself)",
+        "loadfile": " (require finds the plugin's files)", "collectgarbage": " (it runs by itself)",
         "null": " (Lua writes 'nil')", "undefined": " (Lua writes 'nil')",
         "None": " (Lua writes 'nil')",
         "True": " (Lua writes 'true')", "False": " (Lua writes 'false')",

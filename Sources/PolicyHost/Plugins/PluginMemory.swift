@@ -7,7 +7,7 @@ import Configuration
 final class PluginMemory {
     /// `call.vars`, as plain data.
     fileprivate(set) var vars: [CallID: [UInt8]] = [:]
-    /// Bytes of it, and whose each is: of whoever brought about its first.
+    /// Bytes of it, and whose each is: of whoever caused the first of them.
     fileprivate var varsUsed = Quota()
     fileprivate var varsOwners: [CallID: Cause] = [:]
     /// What the generations in force hand over to each other; that of a canary is its own.

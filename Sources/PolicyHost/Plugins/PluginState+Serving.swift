@@ -120,8 +120,8 @@ extension PluginState {
         leaveVars("limit", nil)
     }
 
-    /// A change of `call.vars` is left out: whoever is in the call may have brought it about, so
-    /// that it is no failure (G75).
+    /// A change of `call.vars` is left out: people in the call may have caused it, so that it is no
+    /// failure of the plugin (G75).
     private func leaveVars(_ why: String, _ problem: String?) {
         tally.droppedVars += 1
         let text = "call.vars: no room for a change (\(why))"

@@ -5,9 +5,9 @@ import CallModel
 extension PolicyHost {
     /// How long `call.vars` stay after the end: what is told of it may come after it.
     private static let varsStay: Milliseconds = 10_000
-    /// After so long it is looked whether there is a call that vars were kept for outside of its
-    /// invitations: one that is being dialled may never come to be, and what is told of one may run
-    /// longer than it.
+    /// After so long the host looks whether the call exists for which vars were kept outside of its
+    /// invitations: a call that is being dialled may never be made, and reports about a call may
+    /// run longer than the call.
     private static let callIsSoughtAfter: Milliseconds = 60_000
 
     /// Something that is told of a call waits, and may want its vars.

@@ -1,4 +1,4 @@
-// How much of something a plugin uses, and who brought that about.
+// How much of something a plugin uses, and who caused that.
 
 import CallModel
 
