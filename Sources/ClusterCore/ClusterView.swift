@@ -8,8 +8,8 @@ public struct SeenNode: Sendable, Equatable {
     public let name: String
     /// Whether it has written into the table within the last seconds, and did not end.
     public var isAlive = true
-    /// Whether other nodes can reach it at all: a node without a link is none of those who see each
-    /// other.
+    /// Whether other nodes can reach it at all: a node without a link is not among those that see
+    /// each other.
     public var hasLink = true
     /// Whether it may own, as it says itself.
     public var mayOwn = true
@@ -48,9 +48,10 @@ public struct ClusterView: Sendable, Equatable {
         seers(of: name).count { $0 != owner }
     }
 
-    /// Who is to take over instead of `node`, which no other node sees: one that some node sees.
-    /// Nil: nobody, so `node` may. The owner, of whom it may be unknown whether it lives, does not
-    /// count on either side. Where no node sees any other one, somebody has to own all the same.
+    /// The node that should take over instead of `node`, which no other node sees: one that some
+    /// node sees. Nil: there is none, so `node` may. The owner does not count on either side,
+    /// because it may be unknown whether it lives. Even where no node sees any other one, some node
+    /// has to own.
     public func betterHeir(than node: String) -> String? {
         guard peers.contains(where: { $0.name == node }), otherSeers(of: node) == 0 else {
             return nil
@@ -58,11 +59,12 @@ public struct ClusterView: Sendable, Equatable {
         return best { $0.name != node && otherSeers(of: $0.name) > 0 }
     }
 
-    /// Whom the owner should give up to, because more nodes see that one than see the owner; nil:
-    /// it should not. Two nodes alone do not judge each other: one beside the owner must see it.
+    /// The node to which the owner should give up, because more nodes see that one than see the
+    /// owner; nil: it should not. Two nodes alone do not judge each other: one beside the owner
+    /// must see it.
     ///
-    /// Whoever gets it is seen by more nodes than the one before, so it does not come back while
-    /// the network stays as it is.
+    /// The new owner is seen by more nodes than the one before, so ownership does not move back
+    /// while the network stays as it is.
     public func betterOwner() -> String? {
         guard peers.contains(where: { $0.name == owner }) else { return nil }
         let served = seers(of: owner).count

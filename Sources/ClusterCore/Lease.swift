@@ -57,7 +57,7 @@ public enum LeaseOrder: Sendable, Equatable {
     case release(Grant, to: String)
 }
 
-/// A database that is at an earlier moment than it was, as after a restore while nodes run: nothing
+/// The database is at an earlier moment than before, as after a restore while nodes run: nothing
 /// else leads back to an earlier epoch.
 public struct SetBack: Sendable, Hashable, CustomStringConvertible {
     /// The epoch that was seen before.
@@ -100,8 +100,8 @@ public enum LeaseNews: Sendable, Equatable {
     case replaced(by: Term)
     /// Somebody wants it to give up to this node; empty: to anybody. Told once.
     case asked(to: String)
-    /// For long enough more nodes have seen that one than see this one: it is to give up to it.
-    /// Told once.
+    /// For long enough more nodes have seen that node than this one: this node has to give up to
+    /// it. Told once.
     case outnumbered(by: String)
     /// It gave up.
     case gaveUp
@@ -109,10 +109,10 @@ public enum LeaseNews: Sendable, Equatable {
 
 /// One node's side of the lease.
 ///
-/// The owner beats; others look. A node takes over when the beat stood still over `reads` of its
-/// own reads and over `lease` of its own time; at once, when the owner gave up, or when the owner
-/// is an earlier process of this node. An owner whose last beat that worked began too long ago says
-/// nothing more.
+/// The owner counts up a beat in the database; others look. A node takes over when the beat did not
+/// change during `reads` of its own reads and during `lease` of its own time; at once, when the
+/// owner gave up, or when the owner is an earlier process of this node. An owner is silent when its
+/// last successful beat began too long ago.
 public struct Lease: Sendable {
     /// The node's name.
     public let node: String
@@ -141,7 +141,7 @@ public struct Lease: Sendable {
     /// When the last beat that worked began.
     private var beatenAt: Milliseconds?
     private var still = Still()
-    /// Who is to take over instead, because nobody sees this node; nil: it may.
+    /// The node that should take over instead, because nobody sees this one; nil: this one may.
     public private(set) var heir: String?
     /// Where the database was found at an earlier moment than before; nil: never.
     public private(set) var setBack: SetBack?

@@ -24,8 +24,8 @@ public struct LeaseTimes: Sendable, Equatable {
     /// The defaults.
     public init() {}
 
-    /// Since the begin of its last beat that worked, so long an owner may speak: less than a lease,
-    /// so that it is silent before another one can have taken over.
+    /// How long an owner may speak after the begin of its last successful beat: less than a lease,
+    /// so that it is silent before another node can have taken over.
     public var voice: Milliseconds { lease - Self.margin }
 
     /// How much earlier an owner falls silent than others take over.

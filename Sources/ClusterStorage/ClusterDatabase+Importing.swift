@@ -88,7 +88,7 @@ extension ClusterDatabase {
         ON CONFLICT DO NOTHING RETURNING epoch
         """
 
-    /// What belongs to a space, but for the rows that it always has.
+    /// What belongs to a space, except for the rows that it always has.
     private static let tables = [
         "live_call", "ended_call", "participation", "missed_call", "person_name", "kept_reply",
         "registration", "push_job", "push_outcome", "webhook", "timer", "plugin_value",

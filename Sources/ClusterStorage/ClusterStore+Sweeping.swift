@@ -149,7 +149,8 @@ extension ClusterStore {
     }
 
     /// Makes the partitions of today and the next days, if that is quick: else `DayKeeper` does,
-    /// and until then calls of those days lie with the others that have none.
+    /// and until then calls of those days are in the partition for all calls without a day of their
+    /// own.
     func makePartitions(at now: Moment, _ fence: Fence) throws(PostgresFailure) {
         guard try Partitions.isQuick(upTo: DayKeeper.quickSize, on: link) else { return }
         let partitions = try Partitions(on: link)

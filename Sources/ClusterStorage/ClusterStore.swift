@@ -14,7 +14,7 @@ public struct ClusterStoreOptions: Sendable {
     /// How long each turn may take, whatever the database and the network do.
     public var patience: Milliseconds = PostgresConnection.usualPatience
     /// A takeover that another connection made: the store then writes in its term, takes nothing
-    /// over, and is refused when somebody else has since. Nil: `restore` takes over.
+    /// over, and is refused if another node has taken over since. Nil: `restore` takes over.
     public var grant: Grant?
     /// Another one is wrong: see `Fence.Form`.
     var fence = Fence.Form.share

@@ -10,7 +10,7 @@ extension Array {
     }
 
     /// Empties an array whose elements were taken out, and keeps its memory. What is left of them
-    /// is worth nothing, and to destroy it in one go costs more than one by one.
+    /// has no value, and destroying it all at once costs more than one by one.
     @inlinable
     public mutating func removeTaken() {
         while !isEmpty { removeLast() }

@@ -43,7 +43,7 @@ public struct CountTable<Key: SeededHash>: Sendable {
         return place
     }
 
-    /// Takes one away from the count at `place`; a negative place has none.
+    /// Takes one away from the count at `place`; a negative place has no count.
     public mutating func remove(at place: Int32) {
         guard place >= 0, counts[Int(place)] > 0 else { return }
         total -= 1

@@ -1,7 +1,7 @@
 // The newest entries of many owners, of whom none can push out the others'.
 
 /// Entries in the order in which they came: at most so many in all and so many of one owner, whose
-/// own oldest goes for a new one. So whoever makes many of them forgets only what is his.
+/// own oldest goes for a new one. So an owner with many of them loses only its own.
 package struct SharedHistory<Owner: Hashable & Sendable, Entry: Sendable>: Sendable {
     /// A place in `slots`; `none` ends a list.
     private typealias Place = Int32

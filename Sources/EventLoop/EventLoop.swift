@@ -136,8 +136,8 @@ public final class EventLoop: @unchecked Sendable {
         precondition(code == 0, "a handle outlived its loop")
     }
 
-    /// How long connections that are not `isKnown` may take of one turn, in milliseconds; the
-    /// others of them are served in the next turn, in order. Nil: no limit.
+    /// How long connections that are not `isKnown` may take of one turn, in milliseconds; the rest
+    /// of them are served in the next turn, in order. Nil: no limit.
     public var strangersTime: Int64? {
         get { strangers.limit.map { $0 / 1_000_000 } }
         set { strangers.limit = newValue.map { $0 * 1_000_000 } }

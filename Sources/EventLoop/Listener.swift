@@ -7,7 +7,8 @@ public final class Listener: LoopHandle {
     /// What the operator or a test may change.
     public struct Options: Sendable {
         /// How many connections the kernel keeps until they are accepted, at most
-        /// `net.core.somaxconn`. Whom it has no room for waits for seconds before the next try.
+        /// `net.core.somaxconn`. A client for which there is no room waits for seconds before it
+        /// tries again.
         public var backlog = Int32.max
         /// The most that one turn accepts, so that a rush of clients does not keep the others
         /// waiting.
@@ -236,7 +237,7 @@ private struct AcceptPace {
 
 /// Handshakes for which OpenSSL has memory: about 50 KiB each.
 private struct BegunHandshakes {
-    /// Kept by nobody here: whoever goes takes that memory along.
+    /// Nothing here keeps it: its memory goes with the connection.
     private struct Place {
         weak var connection: Connection?
 

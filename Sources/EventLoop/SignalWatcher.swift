@@ -5,7 +5,7 @@ import Glibc
 /// Calls its action for every arrival of one signal, instead of what the system would do.
 /// Thread-confined.
 ///
-/// A signal that nobody watches waits for the next who does: between two loops of one process, and
+/// A signal that nobody watches waits for the next watcher: between two loops of one process, and
 /// while a process begins its program anew. So no order to end is lost. It lives until `close` or
 /// the loop's end, whoever holds it.
 public final class SignalWatcher: LoopHandle {

@@ -169,8 +169,9 @@ public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
         fileprivate let bits: UInt64
     }
 
-    /// The IPv4 address, or the first 64 bits of the IPv6 address: whoever has one address of
-    /// these has all of them (RFC 6177). Nil for a Unix socket, whose users stand for many.
+    /// The IPv4 address, or the first 64 bits of the IPv6 address: whoever has one of these
+    /// addresses has all of them (RFC 6177). Nil for a Unix socket, behind which there may be many
+    /// peers.
     public var source: Source? {
         switch family {
         case .local: nil

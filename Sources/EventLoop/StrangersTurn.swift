@@ -3,8 +3,8 @@ import CUV
 
 /// Counts the time that strangers have had of the turn under way. Thread-confined to its loop.
 ///
-/// A stranger is a connection that is not `isKnown`. When the time is over, strangers are put off
-/// to later turns, in the order in which they came; everybody else is served as ever.
+/// A stranger is a connection that is not `isKnown`. When the time is over, strangers have to wait
+/// for later turns, in the order in which they came; everybody else is served as usual.
 struct StrangersTurn {
     /// Nanoseconds of each turn; nil: as many as they take.
     var limit: Int64?

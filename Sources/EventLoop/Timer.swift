@@ -4,8 +4,8 @@ import CUV
 /// Calls its action once at the moment it is armed for. Thread-confined to its loop.
 ///
 /// Moments are those of `Clock.bootMilliseconds`. It never fires early, and at most one second late
-/// after the machine slept (libuv's own clock stands still then). One that is 100 ms late waits for
-/// the sockets first: what a peer has sent in time is read before its silence is judged.
+/// after the machine slept (libuv's own clock stands still then). A timer that is 100 ms late waits
+/// for the sockets first: what a peer has sent in time is read before its silence is judged.
 public final class Timer: LoopHandle {
     private static let longestSleep: Int64 = 1_000
     private let action: () -> Void

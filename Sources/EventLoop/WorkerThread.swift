@@ -13,8 +13,8 @@ public final class WorkerThread: @unchecked Sendable {
     /// - Parameters:
     ///   - name: what tools show; the kernel keeps 15 bytes of it.
     ///   - stackSize: in bytes, rounded up to whole pages and to the system's minimum.
-    ///   - yields: whether it stands back where there are more threads than cores: threads that
-    ///     answer somebody go before it, and it gets at least a quarter of what one of those gets.
+    ///   - yields: whether it has a lower priority where there are more threads than cores: threads
+    ///     that answer somebody go first, and it gets at least a quarter of what one of those gets.
     /// - Throws: `system` or `outOfDescriptors` if the system makes no thread.
     public init(
         name: String, stackSize: Int = 512 * 1_024, yields: Bool = false,

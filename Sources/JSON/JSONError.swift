@@ -29,7 +29,7 @@ public struct JSONError: Error, Equatable, Sendable {
 }
 
 extension JSONError.Reason {
-    /// True for what the grammar of RFC 8259 allows and this reader does not take.
+    /// True for what the grammar of RFC 8259 allows and this reader does not accept.
     public var isOwnLimit: Bool {
         switch self {
         case .loneSurrogate, .tooDeep, .tooLarge: true

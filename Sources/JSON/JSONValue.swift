@@ -39,8 +39,8 @@ extension JSONValue {
     /// The member `key` of an object; nil for another value or when it has none.
     public subscript(key: String) -> JSONValue? { object?[key] }
 
-    /// The number under `key`, for whoever reckons with it: nothing overflows, whatever the other
-    /// end or a file says. What is beyond 100,000 years in milliseconds counts as that.
+    /// The number under `key`, for calculations: nothing overflows, whatever the other end or a
+    /// file says. What is beyond 100,000 years in milliseconds counts as that.
     package func figure(_ key: String) -> Int64? {
         self[key]?.integer.map { min(max($0, -Self.farAway), Self.farAway) }
     }

@@ -31,7 +31,7 @@ public final class OutboundService {
         case push(PushResult)
         /// An event was delivered, postponed or given up.
         case webhook(WebhookOutcome)
-        /// The response to a request of somebody who numbers requests by himself.
+        /// The response to a request of somebody who numbers the requests themselves.
         case response(UInt64, Result<OutboundResponse, OutboundFailure>)
     }
 
@@ -103,7 +103,8 @@ public final class OutboundService {
     @discardableResult
     public func withdraw(_ id: String) -> Bool { pushes.withdraw(id) }
 
-    /// No further attempt for a push, and none that has not begun; `News.push` follows as ever.
+    /// No further attempt for a push, and no attempt that has not begun; `News.push` follows as
+    /// usual.
     public func stopTrying(_ id: String) {
         submit()
         if let tag = pushes.request(of: id), let ticket = pushTickets[tag],

@@ -74,8 +74,8 @@ public final class StateDirectory: Sendable {
     }
 
     /// Makes an empty database for its owner only (mode 0600), unless there is one. SQLite gives
-    /// its own files beside it the same mode. Once one was opened none is made again: nothing that
-    /// was acknowledged may be begun anew in silence.
+    /// its own files beside it the same mode. Once a store was opened, no new one is made: the
+    /// server must never begin with an empty store unnoticed.
     ///
     /// An existing file must not even be opened here: closing it would end the locks that SQLite's
     /// connections in this process hold on it (POSIX, fcntl).

@@ -63,14 +63,15 @@ public struct StoredState: Sendable {
     /// The newest moment ever committed: time never goes below it.
     public var newestMoment: Moment?
     /// The present time by the store's own clock; nil: it has none but the machine's. Processes on
-    /// several machines begin by the same one, so that a wrong clock of theirs ends no call.
+    /// several machines begin with the same time, so that a wrong clock of one of them ends no
+    /// call.
     public var storeClock: Moment?
     /// Whether the process before this one called `close`.
     public var endedCleanly = true
     /// Pending timers, by id.
     public var timers: [NamedTimer] = []
-    /// Ids of new jobs and timers are higher: it is the highest that was ever stored, or the last
-    /// before those of the epoch.
+    /// Ids of new jobs and timers are higher than this one: the highest that was ever stored, or
+    /// the last before those of the epoch.
     public var lastJob: JobID?
 
     /// A start from nothing.

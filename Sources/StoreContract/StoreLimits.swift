@@ -14,8 +14,8 @@ public struct StoreLimits: Sendable, Equatable {
     public var retention: Milliseconds = 90 * 24 * 3_600_000
     /// How long a delivered or failed webhook is kept for replay.
     public var webhookRetention: Milliseconds = 7 * 24 * 3_600_000
-    /// How long after its time an open webhook is given up: longer than its receiver is tried, so
-    /// that only those come to it of which nobody takes care.
+    /// How long after its time an open webhook is given up. This is longer than its receiver is
+    /// tried, so it happens only to webhooks that nobody tries.
     public var webhookPatience: Milliseconds = 4 * 24 * 3_600_000
     /// Ended calls, and finished webhooks, kept by a store in memory.
     public var endedCallsInMemory = 10_000

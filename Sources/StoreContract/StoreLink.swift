@@ -11,7 +11,7 @@ public struct StoreTicket: Hashable, Sendable {
     public init(_ value: UInt64) { self.value = value }
 }
 
-/// A store, wherever it is: on threads of this process, in place, or beyond a network.
+/// A store, wherever it is: on threads of this process, in place, or on another machine.
 ///
 /// Only values go in and come out. Nothing waits: `StoreNews` tells what came of an order, of
 /// commits in their order. Once a minute, with commits that come anyway, a store removes what is
@@ -39,6 +39,6 @@ public enum StoreNews: Sendable {
     /// What came of the order with this ticket.
     case answered(StoreTicket, StoreAnswer)
     /// The store failed, in a commit or by itself. What was not answered is not stored, and nothing
-    /// is before the store is open again.
+    /// is stored before the store is open again.
     case lost(StoreError)
 }

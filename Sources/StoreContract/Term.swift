@@ -40,8 +40,8 @@ extension Term: CustomStringConvertible {
 }
 
 extension JobID {
-    /// The takeover since which it may have been given: that of its term, or a later one's if a
-    /// term gave more than there are in 32 bits.
+    /// The takeover after which it may have been given: that of its term, or a later one if a term
+    /// gave more ids than 32 bits hold.
     public var epoch: UInt32 { UInt32(truncatingIfNeeded: value >> 32) }
 
     /// The last id before those of `epoch`; nil: they begin with the first of all.

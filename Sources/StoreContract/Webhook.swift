@@ -16,7 +16,7 @@ public struct WebhookJob: Sendable, Equatable {
     public let at: Moment
     /// The body as it is signed and sent.
     public let body: [UInt8]
-    /// Who brought it about (G71).
+    /// Who caused it (G71).
     public var cause = Cause.nobody
     /// The trace of the request that led to it; nil: it named none.
     public var trace: TraceParent?
@@ -38,7 +38,7 @@ public struct WebhookJob: Sendable, Equatable {
 }
 
 extension Cause {
-    /// Stands for nobody where those who made calls are named.
+    /// Stands for nobody where makers of calls are named.
     public static let noCaller = UserID("")
 }
 
@@ -83,7 +83,7 @@ public enum WebhookChange: Sendable, Equatable {
     case add(WebhookJob)
     /// An attempt was made, or an operator asked for a replay.
     case update(JobID, WebhookProgress)
-    /// Nobody shall read it any more.
+    /// Nobody may read it any more.
     case remove(JobID)
 }
 

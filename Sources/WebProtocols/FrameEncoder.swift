@@ -2,8 +2,8 @@
 
 /// Appends frames to an output buffer.
 ///
-/// A server passes no mask key, a client a new unpredictable one for each frame: dice belong to the
-/// caller.
+/// A server passes no mask key, a client a new unpredictable one for each frame: the caller makes
+/// the random numbers.
 public enum FrameEncoder {
     /// Bytes of the longest header without a mask key.
     public static let longestHeader = 10

@@ -58,7 +58,7 @@ enum HTTPCharacters {
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
     }
 
-    /// Whether both are the same but for the case of ASCII letters.
+    /// Whether both are the same except for the case of ASCII letters.
     static func equal(_ a: some StringProtocol, _ b: some StringProtocol) -> Bool {
         a.utf8.count == b.utf8.count
             && zip(a.utf8, b.utf8).allSatisfy { lowercased($0) == lowercased($1) }

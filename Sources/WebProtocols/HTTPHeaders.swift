@@ -45,8 +45,9 @@ public struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral {
         elements(name).contains { HTTPCharacters.equal($0, element) }
     }
 
-    /// Whether whoever asks has what `tag` names, by `If-None-Match` (RFC 9110 section 13.1.2). A
-    /// proxy that compresses makes a tag weak on its way (`W/"…"`): it counts like the strong one.
+    /// Whether the client already has what `tag` names, by `If-None-Match` (RFC 9110 section
+    /// 13.1.2). A proxy that compresses makes a tag weak on its way (`W/"…"`): it counts like the
+    /// strong one.
     public func hasAlready(tag: String) -> Bool { Self.tags(elements("If-None-Match"), name: tag) }
 
     /// Whether the elements of an `If-None-Match` name `tag`.

@@ -45,7 +45,7 @@ public struct HTTPRequest: Sendable, Equatable {
     }
 
     /// Appends the request as a client sends it. `Content-Length` is added when there is a body or
-    /// the method is one that usually has one; `Host` is the caller's to give.
+    /// the method is one that usually has one; the caller has to give `Host`.
     public func write(to output: inout [UInt8]) {
         let query = target.rawQuery.map { "?" + $0 } ?? ""
         output.append(contentsOf: "\(method.rawValue) \(target.rawPath)\(query) HTTP/1.1\r\n".utf8)

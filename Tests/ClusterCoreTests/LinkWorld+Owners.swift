@@ -100,7 +100,7 @@ extension LinkWorld {
         settle(client, stream, link)
     }
 
-    /// An event of this session; who is not connected is told when he comes back.
+    /// An event of this session; who is not connected is told when they come back.
     private mutating func happen(to session: UInt64, _ owner: Int) {
         guard let known = owners[owner].sessions[session] else { return }
         owners[owner].count += 1

@@ -67,7 +67,7 @@ private let calls: [Int: String] = [
 /// Versions that wrote the same rows as an earlier one, but for those that follow.
 private let likeEarlier = [2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 7: 1, 8: 1, 9: 1]
 
-/// Version 5 added who brought a webhook about, version 9 the trace of his request.
+/// Version 5 added who caused a webhook, version 9 the trace of their request.
 private let webhooks: [Int: String] = [
     1: """
     INSERT INTO webhook VALUES (12, 'crm', x'01A1EE565E0000010000000000000001', 'call.ended',

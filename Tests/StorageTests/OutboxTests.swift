@@ -74,7 +74,7 @@ private let ann = UserID("ann")
         #expect(try rig.reader.registrations(of: UserID("bob")).count == 2)
     }
 
-    /// A user's registrations are called for each of its calls, so there are not many of them.
+    /// Each call of a user asks for all registrations of that user, so there are not many of them.
     @Test(arguments: Kind.allCases)
     func theOldestGoesBeyondTheLimit(kind: Kind) throws {
         var limits = StoreLimits()

@@ -21,10 +21,9 @@ long cuv_send(int socket, const void *bytes, size_t count);
 /// Receives what is there, up to `count` bytes. Returns the count, 0 at the end, or -errno.
 long cuv_receive(int socket, void *bytes, size_t count);
 
-/// How many bytes of a first TLS record are waited for; the socket is announced when they are
-/// there, or the end is. 0: whoever speaks TLS is to read, and the socket is announced as ever.
-/// `awaited` is what the last call returned, 0 before the first: who is announced with less is at
-/// its end.
+/// How many bytes of a first TLS record are waited for; the socket is announced when they, or the
+/// end, are there. 0: the TLS code has to read, and the socket is announced as usual. `awaited` is
+/// what the last call returned, 0 before the first: who is announced with less is at its end.
 int cuv_await_record(int socket, int awaited);
 
 /// Whether the kernel says that somebody keeps its clock in step (adjtimex).

@@ -1,12 +1,12 @@
-// What a front end makes of a link that breaks: whom it keeps, whom it sends away, and when.
+// What a front end does when a link breaks: which clients it keeps, which it sends away, and when.
 
 import CallModel
 import StoreContract
 
 /// The times of a front end without a link.
 public struct LinkTimes: Sendable, Equatable {
-    /// A link over which nothing came for so long is broken; one that is broken for so long is a
-    /// loss.
+    /// A link over which nothing came for so long is broken; a link that is broken for so long
+    /// counts as lost.
     public var silence: Milliseconds = 2_000
     /// How long clients in no call are kept while nobody owns.
     public var patience: Milliseconds = 10_000

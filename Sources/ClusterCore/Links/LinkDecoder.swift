@@ -1,4 +1,4 @@
-// From the bytes of a link to what the other side says; nothing of a frame that is refused is told.
+// From the bytes of a link to what the other side says; nothing of a refused frame is handed on.
 
 /// Reads frames. After a fault it reads nothing more.
 public struct LinkDecoder: Sendable {

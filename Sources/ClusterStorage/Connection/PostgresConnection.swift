@@ -26,7 +26,7 @@ final class PostgresConnection {
     var patience: Milliseconds
     private let functions: UnsafePointer<cpostgres_functions>
     private let handle: OpaquePointer
-    /// The names of statements that are prepared, but for their end.
+    /// The names of statements that are prepared, except for their end.
     private var prepared: Set<String> = []
     /// The end of their names: after a failure it is not known which are there.
     private var names = 0
@@ -76,7 +76,7 @@ final class PostgresConnection {
 
     private func establish() throws(PostgresFailure) {
         _ = functions.pointee.on_notice(handle, cpostgres_ignore_notice, nil)
-        // Only so the codes of a server that lets nobody in are told.
+        // Only this way tells the error codes of a server that lets nobody in.
         _ = functions.pointee.verbosity(handle, PQERRORS_VERBOSE)
         defer { _ = functions.pointee.verbosity(handle, PQERRORS_DEFAULT) }
         let deadline = cpostgres_now() + Int64(patience)
@@ -144,8 +144,8 @@ final class PostgresConnection {
         }
     }
 
-    /// Waits for locks as long as for answers: whoever only reads holds nobody up, and must not
-    /// fail because the owner is making or dropping the table of a day.
+    /// Waits for locks as long as for answers: a connection that only reads delays nobody, and must
+    /// not fail because the owner is making or dropping the table of a day.
     func waitForLocks() throws(StoreError) {
         query("SELECT set_config('lock_timeout', '0', false)")
         do throws(PostgresFailure) {

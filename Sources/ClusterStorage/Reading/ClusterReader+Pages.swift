@@ -11,9 +11,9 @@ extension ClusterReader {
         SELECT id, record FROM live_call WHERE space = $1 AND id > $2 AND id <= $3
         ORDER BY id LIMIT $4
         """)
-    // History older than every live call is left out. Each user is looked up by himself, and no
-    // further than the page goes: a database without statistics, as after a flood of calls, would
-    // read whole tables to find the calls of one.
+    // History older than every live call is left out. Each user is looked up alone, and no further
+    // than the page goes: a database without statistics, as after a flood of calls, would read
+    // whole tables to find the calls of one.
     private static let readLiveOfSome = PostgresStatement(
         "live_of_some",
         """

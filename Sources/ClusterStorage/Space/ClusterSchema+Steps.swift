@@ -20,7 +20,7 @@ extension ClusterSchema {
               ADD COLUMN generation bytea NOT NULL DEFAULT '',
               ADD COLUMN why_not bytea NOT NULL DEFAULT ''
             """,
-            // The trace of the request that brought an event about, which its receiver is told.
+            // The trace of the request that caused an event, which its receiver is told.
             "ALTER TABLE webhook ADD COLUMN trace bytea",
         ])
 

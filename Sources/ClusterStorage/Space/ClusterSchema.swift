@@ -6,8 +6,8 @@ import StoreContract
 /// that are missing, and nothing else does.
 ///
 /// Machines are upgraded one after the other, so nodes of two versions work on the same tables. A
-/// step only adds, and what is not used any more goes a release later: each step says what a
-/// program must know to go on with the tables that it makes, and the tables keep that, because an
+/// step only adds, and what is not used any more is removed one release later. Each step says what
+/// a program must know to work with the tables that it makes; the tables keep that, because an
 /// older program cannot know it.
 struct ClusterSchema: Sendable {
     /// One version of the tables.

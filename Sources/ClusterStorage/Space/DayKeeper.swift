@@ -7,8 +7,8 @@ import StoreContract
 /// Keeps the partitions of a space whose owner this process is, on a connection of its own. Used by
 /// one thread at a time.
 ///
-/// No step holds up a commit or a takeover: those that take long need no lock that others want, and
-/// those that do give up after a moment and are tried again the next time.
+/// No step delays a commit or a takeover: long steps need no lock that others want, and steps that
+/// need such a lock give up after a moment and are tried again the next time.
 public final class DayKeeper {
     private let link: PostgresConnection
     private let space: Space

@@ -3,8 +3,9 @@
 import CallModel
 import StoreContract
 
-/// What one owner has to show to write: the epoch alone was given twice by a standby that had not
-/// heard of the last takeover, so there is a token that nobody else can have.
+/// What an owner has to show before it writes. The epoch alone is not enough: a standby that had
+/// not heard of the last takeover could give it twice. So there is a token that no other node can
+/// have.
 struct Fence: Equatable {
     let term: Term
     /// 16 random bytes.
@@ -19,8 +20,8 @@ struct Fence: Equatable {
 
     /// How the row is asked for. Only `share` is right; the others are for the tests that show why.
     enum Form: String, CaseIterable {
-        /// The takeover waits until what was let through has ended, and what waits for a takeover
-        /// looks at the row again.
+        /// The takeover waits until transactions that passed the fence have ended, and transactions
+        /// that wait for a takeover look at the row again.
         case share = "FOR SHARE"
         /// The takeover does not wait for it.
         case keyShare = "FOR KEY SHARE"

@@ -22,8 +22,8 @@ final class TLSSession {
     var begun: (() -> Void)?
     /// A read must first send something (a new key): try it again when the socket takes bytes.
     private(set) var readWaitsForWrite = false
-    /// Nil until a client's first record is there whole: whoever connects and says less has none of
-    /// the tens of kilobytes that OpenSSL takes for a handshake, nor of its time.
+    /// Nil until a client's first record is complete: a client that sends less takes none of the
+    /// tens of kilobytes, and none of the time, that OpenSSL needs for a handshake.
     private var session: OpaquePointer?
     private let role: TLSRole
     private let socket: Int32

@@ -68,7 +68,7 @@ extension TokenClaims {
     /// The longest user and device id in bytes.
     private static let longestID = 64
 
-    /// Reads the claims of `payload`. `exp` is required, and `sub` but for a server.
+    /// Reads the claims of `payload`. `exp` is required, and `sub` except for a server.
     init(_ payload: JSONObject) throws(TokenRefusal) {
         role = try Self.text("role", payload).flatMap { Role(rawValue: $0) }
         user = try Self.identifier("sub", payload)

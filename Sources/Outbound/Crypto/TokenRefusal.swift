@@ -2,8 +2,8 @@
 
 import JSON
 
-/// What was wrong with a token. Clients learn `unauthenticated`, and of a token that a key of ours
-/// has signed what time has to do with it; the rest is for the log. Text from the token appears
+/// What was wrong with a token. Clients learn `unauthenticated`, and for a token that one of our
+/// keys has signed whether time is the reason; the rest is for the log. Text from the token appears
 /// shortened and printable, never the token itself.
 public enum TokenRefusal: Error, Equatable, Sendable {
     /// The parts of a token.
@@ -53,8 +53,9 @@ public enum TokenRefusal: Error, Equatable, Sendable {
 }
 
 extension TokenRefusal {
-    /// What whoever shows the token may know, in words for people, and in one for programs that ask
-    /// for a new token then. It helps no forger: times are looked at behind the signature only.
+    /// What who shows the token may know: a text for people, and a word for programs that then ask
+    /// for a new token. It does not help to forge tokens: times are checked only after the
+    /// signature.
     public var reasonForClients: (message: String, code: String?)? {
         switch self {
         case .expired: ("the token has run out", "expired")

@@ -60,7 +60,7 @@ public struct TokenVerifier: Sendable {
         self.limits = limits
     }
 
-    /// The claims of `token`, if it is to be believed.
+    /// The claims of `token`, if it is valid.
     ///
     /// - Parameter now: the wall clock, in milliseconds since 1970 UTC.
     public func verify(_ token: String, at now: Int64) throws(TokenRefusal) -> TokenClaims {

@@ -92,7 +92,8 @@ public struct AddressRange: Sendable, Hashable {
 }
 
 /// Decides by the address to which a connection is really made, after the name was resolved. So a
-/// name that leads inside, or leads there only the second time, does not help an attacker.
+/// name that leads to an internal address, or leads there only the second time, does not help an
+/// attacker.
 public struct AddressGuard: Sendable, Equatable {
     /// Public addresses only: no private, loopback, link-local (with the metadata services of
     /// clouds), shared, multicast, reserved and documentation ones.

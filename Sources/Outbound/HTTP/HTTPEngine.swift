@@ -5,8 +5,8 @@ import Glibc
 
 /// Sends requests and collects what came of them.
 ///
-/// It owns no thread and blocks only in `perform`. All members belong to the one thread that calls
-/// it, but for `waker`. Requests to one origin share a few HTTP/2 connections that stay open.
+/// It owns no thread and blocks only in `perform`. All members except `waker` belong to the one
+/// thread that calls it. Requests to one origin share a few HTTP/2 connections that stay open.
 ///
 ///     while !isClosing {
 ///         for request in mailbox { tickets[try engine.submit(request)] = request }

@@ -35,8 +35,8 @@ public struct APNsIdentity: Sendable {
 struct APNsService {
     /// Apple refuses tokens older than an hour, and too frequent new ones (at least 20 minutes).
     static let tokenLifetime: Int64 = 50 * 60_000
-    /// A token that Apple calls expired is signed anew only when it is older than this: else every
-    /// push of a moment would.
+    /// A token that Apple calls expired is signed anew only when it is older than this: else each
+    /// of many pushes at the same moment would sign one.
     static let leastTokenAge: Int64 = 60_000
     static let alertLimit = 4_096
     static let voipLimit = 5_120

@@ -208,7 +208,7 @@ struct FCMService {
         }
     }
 
-    /// A token that never was one is the same answer as a wrong message, but for the field.
+    /// A text that never was a token gets the same answer as a wrong message, except for the field.
     private static func isTokenFault(_ details: [JSONValue]) -> Bool {
         details.contains { detail in
             (detail["fieldViolations"]?.array ?? []).contains { $0["field"] == "message.token" }

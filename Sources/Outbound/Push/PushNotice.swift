@@ -32,7 +32,8 @@ public enum PushKind: String, Sendable, CaseIterable {
     case missed
 
     /// Whether the app is to ring. Only such a push may wake an iPhone by VoIP: an app that does
-    /// not report a call for each of them is ended by the system and in time gets none any more.
+    /// not report a call for each of them is ended by the system, and after some time gets no more
+    /// of them.
     public var announcesCall: Bool {
         switch self {
         case .invite, .add: true
@@ -73,8 +74,8 @@ public struct PushTarget: Sendable, Equatable {
         self.registeredAt = registeredAt
     }
 
-    /// Which registrations of one device a push of `kind` goes to: by VoIP only calls are
-    /// announced, and a device with VoIP needs no notification for them.
+    /// The registrations of one device to which a push of `kind` goes: VoIP announces only calls,
+    /// and a device with VoIP needs no notification for calls.
     public static func route(_ kind: PushKind, _ targets: [PushTarget]) -> [PushTarget] {
         let hasVoIP = targets.contains { $0.provider == .apnsVoIP }
         return targets.filter { target in
@@ -119,7 +120,7 @@ public struct PushSubject: Sendable, Equatable {
     public var id: String
     /// Who calls.
     public var caller: String
-    /// What the caller is called; nil: it has no name.
+    /// What the caller is called; nil: the caller has no name.
     public var callerName: String?
     /// `audio`, `video`, or the app's own.
     public var kind: String
@@ -154,9 +155,9 @@ public struct PushNotice: Sendable, Equatable {
     public internal(set) var expiresAt: Int64
     /// Why it was made.
     public let reason: PushKind
-    /// Who brought it about; nil: that is not known.
+    /// Who caused it; nil: that is not known.
     public var cause: SendingCause?
-    /// The `traceparent` of what brought it about, for the operator's own service; nil: none.
+    /// The `traceparent` of what caused it, for the operator's own service; nil: none.
     public var trace: String?
 
     /// A push with the usual content.

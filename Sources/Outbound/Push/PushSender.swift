@@ -184,8 +184,8 @@ public struct PushSender {
         }
     }
 
-    /// Somebody set the clock: its time is later by `span` than it would be. What waits goes on to
-    /// wait as long as it was told, and matters as long.
+    /// Somebody set the clock: its time is later by `span` than it would be. What waits still waits
+    /// for as long as it was told, and matters for as long.
     public mutating func clockMoved(by span: Int64) {
         due.shift(by: span)
         for id in Array(jobs.keys) { jobs[id]?.notice.expiresAt += span }

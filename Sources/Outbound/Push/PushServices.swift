@@ -47,7 +47,7 @@ public struct PushServices: Sendable {
     /// step that broke it.
     ///
     /// - Throws: `invalid` with the rule that is broken, `misconfigured` if the provider is not
-    ///   configured, `deadToken` for a subscription that is none.
+    ///   configured, `deadToken` for a subscription that is not valid.
     public func check(_ notice: PushNotice, at now: Int64) throws(PushFailure) {
         let content = notice.content
         guard notice.reason.announcesCall || !content.kind.announcesCall else {
@@ -74,7 +74,7 @@ public struct PushServices: Sendable {
         }
     }
 
-    /// What is wrong with a browser's subscription, as far as that shows before a push; nil:
+    /// What is wrong with a browser's subscription, as far as that can be seen before a push; nil:
     /// nothing.
     public func defect(ofSubscription text: String) -> SubscriptionError? {
         do throws(SubscriptionError) {

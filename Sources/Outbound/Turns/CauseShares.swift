@@ -15,11 +15,11 @@ public struct SendingCause: Hashable, Sendable {
     }
 }
 
-/// Counts what causes hold of something bounded, and says who may have more.
+/// Counts what each cause holds of something bounded, and says which cause may have more.
 ///
 /// A cause may hold `each` at most, its caller four times that, and neither more than what is still
-/// free. So whoever holds much leaves room for those who hold little, however many they are. What
-/// has no cause is bounded by the whole alone.
+/// free. So a cause that holds much leaves room for those that hold little, however many there are.
+/// Only the whole bounds what has no cause.
 public struct CauseShares: Sendable {
     /// So many parts of one cause the account that makes the calls may have (G71).
     public static let partsOfCaller = 4

@@ -38,9 +38,9 @@ public struct WebhookPost: Sendable, Equatable {
     public var attempts: Int
     /// Not to be tried before, in milliseconds since 1970.
     public var notBefore: Int64
-    /// Who brought it about; nil: that is not known.
+    /// Who caused it; nil: that is not known.
     public var cause: SendingCause?
-    /// The `traceparent` of what brought it about; nil: it has none.
+    /// The `traceparent` of what caused it; nil: it has none.
     public var trace: String?
 
     /// An event.

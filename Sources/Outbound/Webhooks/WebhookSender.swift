@@ -4,9 +4,9 @@ import WebProtocols
 
 /// Decides what is posted when. Time is given in milliseconds since 1970.
 ///
-/// The outbox is the truth and this is a window on it: feed each endpoint the oldest jobs of its
-/// own, in order, while there is `room`, and again from the start after a restart. After every
-/// call, take the requests and outcomes; call `advance` at `nextDeadline`.
+/// The outbox has all jobs, and this has a part of them: feed each endpoint its oldest jobs, in
+/// order, while there is `room`, and again from the start after a restart. After every call, take
+/// the requests and outcomes; call `advance` at `nextDeadline`.
 public struct WebhookSender {
     /// Bounds of the sender.
     public struct Limits: Sendable {
@@ -22,7 +22,7 @@ public struct WebhookSender {
         public var underWayPerCause = 8
         /// How long a receiver may take, in milliseconds.
         public var timeout: Int64 = 20_000
-        /// So many attempts in vain, one after the other and of any calls, mean that the receiver
+        /// So many failed attempts, one after the other and for any calls, mean that the receiver
         /// was away: when it takes an event again, the others need not wait for their time.
         public var awayAfter = 3
         /// How often a receiver that seems to be away is tried although nothing is due, in
@@ -263,8 +263,8 @@ public struct WebhookSender {
         }
     }
 
-    /// Somebody set the clock: its time is later by `span` than it would be. What waits goes on to
-    /// wait as long as it was told.
+    /// Somebody set the clock: its time is later by `span` than it would be. What waits still waits
+    /// for as long as it was told.
     public mutating func clockMoved(by span: Int64) {
         due.shift(by: span)
         for name in Array(receivers.keys) { receivers[name]?.shift(by: span) }

@@ -76,8 +76,8 @@ enum CallBytes {
 
     // MARK: Writing
 
-    /// Writes `call`, which `canWrite`, into `room` as far as it goes, and returns how many bytes
-    /// the whole takes.
+    /// Writes `call` (see `canWrite`) into `room` as far as there is room, and returns how many
+    /// bytes the whole takes.
     static func write(_ call: Call, into room: UnsafeMutableRawBufferPointer) -> Int {
         var pen = Pen(room: room)
         write(call, &pen)

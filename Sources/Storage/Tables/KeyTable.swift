@@ -12,7 +12,7 @@ final class KeyTable {
     private let removeOldest: Statement
     private let removeExpired: Statement
     private let removeAllOf: Statement
-    /// Keys of each user, by a hash of the user's name: exact but for a collision, which would
+    /// Keys of each user, by a hash of the user's name: exact except for a collision, which would
     /// only make two users share one limit.
     private var counts: [Int: Int32] = [:]
     private var total = 0

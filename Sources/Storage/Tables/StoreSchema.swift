@@ -157,7 +157,7 @@ extension StoreSchema {
           user TEXT PRIMARY KEY, name TEXT NOT NULL, origin INTEGER NOT NULL) WITHOUT ROWID;
         """
 
-    // The trace of the request that brought an event about, which its receiver is told.
+    // The trace of the request that caused an event, which its receiver is told.
     private static let version9 = """
         ALTER TABLE webhook ADD COLUMN trace TEXT;
         """
