@@ -9,8 +9,8 @@ public struct ConsistencyChecker: Sendable {
     fileprivate var devices: [Address: [CallID: View]] = [:]
     /// The calls of which a device has had the last event.
     private var over: [Address: Set<CallID>] = [:]
-    /// Those that a device's user was transferred away or removed from, in which revision: later he
-    /// may be invited back.
+    /// Those that a device's user was transferred away or removed from, in which revision: later
+    /// the user may be invited back.
     private var parted: [Address: [CallID: UInt32]] = [:]
 
     /// A call as one device knows it.
@@ -63,7 +63,7 @@ public struct ConsistencyChecker: Sendable {
         devices[device, default: [:]][call.id] = view
     }
 
-    /// Whether the device's user has a part in the call as it is shown, if he had lost it.
+    /// Whether the device's user has a part in the call as it is shown, if they had lost it.
     private mutating func comesBack(to call: Call, _ device: Address) -> Bool {
         guard let parting = parted[device]?[call.id] else { return true }
         guard call.revision > parting, call.participant(device.user)?.state.isLive == true else {
@@ -121,7 +121,7 @@ public struct ConsistencyChecker: Sendable {
         }
     }
 
-    /// Revisions never fall, and nobody is told that an invitation is over who never had it.
+    /// Revisions never fall, and who never had an invitation is not told that it is over.
     private func checkOrder(
         _ event: CallEvent, after before: View?, _ device: Address
     ) throws(RigFailure) {

@@ -3,8 +3,8 @@
 import CallCore
 import CallModel
 
-/// Plays scenarios on a switchboard alone. It performs the effects as a shell has to, and
-/// refuses those that no shell could perform.
+/// Plays scenarios on a switchboard alone. It performs the effects as a shell has to, and refuses
+/// those that no shell could perform.
 public struct CoreRig: Rig {
     /// All but a network: there is none.
     public let abilities: Abilities = [.virtualTime, .policies, .restarts, .pushes]

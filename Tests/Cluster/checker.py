@@ -181,7 +181,7 @@ def no_call_ends_twice(story, truth):
 
 
 def whoever_stayed_was_told(story, truth):
-    """A session that lives to the end has heard of each end of a call that its user was in."""
+    """A session that lives to the end has heard of the end of each call that its user was in."""
     begun, alive, heard = {}, {}, collections.defaultdict(set)
     for one in story.history.records:
         if one["what"] == "hello":

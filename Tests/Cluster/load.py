@@ -398,7 +398,7 @@ class Load:
         await self.until("they are gone", lambda: not any(user.line for user in users))
 
     async def end(self, calls):
-        """Whoever is in one of these calls does what ends it, as far as he may."""
+        """Whoever is in one of these calls does what ends it, as far as they may."""
         users = {user.name: user for user in self.users}
         for call in calls:
             for one in call["participants"]:

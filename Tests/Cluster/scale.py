@@ -95,7 +95,7 @@ class Scale(Group):
         self.in_time(max(late) / 1_000, self.takeover_ms / 1_000, "a deadline")
 
     def tell_kept(self):
-        """All calls are there, and whoever comes again is shown his own."""
+        """All calls are there, and whoever comes again is shown their own."""
         text = self.servers.database.run("SELECT encode(id, 'hex') FROM live_call;")
         lost = self.servers.aside - set(self.due) - set(text.splitlines())
         self.expect(not lost, f"{len(lost)} calls are lost, among them {list(lost)[:3]}")

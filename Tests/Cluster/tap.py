@@ -78,7 +78,7 @@ class ReadTalk(Talk):
             self.seen.append(self.name.rsplit(".", 1)[0])
             return True, len(self.seen) == trap.statements
         elif kind == b"S" and self.seen is not None:
-            # Whoever looks only whether he still owns commits nothing.
+            # A node that only looks whether it still owns commits nothing.
             if len(self.seen) > 2:
                 return trap.statements is None, True
             self.seen = None

@@ -106,7 +106,7 @@ def speaker(loud, client_site):
 
 
 def connect(caller, *others, mode="direct", options="{}"):
-    """The caller calls; everybody accepts and talks, each in a pitch of its own."""
+    """The caller calls; everybody accepts and talks, each in a pitch of their own."""
     names = [other.tab.evaluate("agent.user") for other in others]
     caller.tab.evaluate(f"agent.invite({names}, {{ mode: '{mode}' }})"
                         ".then((call) => { globalThis.mine = call; })")
@@ -219,7 +219,7 @@ def test_both_may_change_what_they_send_at_once(agent, speaker):
         at_once((alice, "media.unshare()"), (bob, "media.unshare()"))
         for page, user in ((alice, "bob"), (bob, "alice")):
             page.holds(f"!media.streams('{user}').has('screen')")
-        # Only bob takes an offer while his own is under way: alice, who called, ignores his.
+        # Only bob takes an offer while one of bob is under way: alice, who called, ignores bob's.
         if bob.tab.evaluate("collisions") >= GLARES:
             break
     assert bob.tab.evaluate("collisions") >= GLARES

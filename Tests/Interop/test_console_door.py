@@ -173,7 +173,7 @@ test("it", function(t) t.invite { to = "support" } end)
     ("try", "env:PATH"), ("try", "file:hush"), ("test", "file:there-is-none"),
 ])
 def test_an_operator_far_away_is_told_no_secret(agent, console, job, source):
-    """His texts are asked here, where the environment and the files of the server are."""
+    """An operator's texts are asked here, where the environment and files of the server are."""
     words = "the words of a file that nobody may read"
     (agent.folder / "hush").write_text(words)
     hush = os.environ["PATH"] if source == "env:PATH" else words
@@ -280,7 +280,7 @@ def test_who_has_most_connections_makes_room(agent, port):
         many = [open_ones.enter_context(console.open()) for _ in range(4)]
         for one in many:
             assert get(one, "/admin/v1/status", console.viewer).status == 200
-        # The operator comes in although a viewer has all places, and keeps what it got.
+        # The operator comes in although a viewer has all places, and keeps the place.
         operator = open_ones.enter_context(console.open())
         assert get(operator, "/admin/v1/status", console.operator).status == 200
         late = open_ones.enter_context(console.open())

@@ -1,4 +1,4 @@
-"""A person is forgotten: what is kept names nobody in his place."""
+"""A person is forgotten: what is kept names nobody in their place."""
 
 import base64
 import itertools

@@ -246,7 +246,7 @@ def test_a_key_was_revoked(make_agent):
     assert agent.admin("POST", "/admin/v1/revoke", {"user": "bob"}).status == 200
     assert bob.closed() is not None
     ann = agent.connect("ann", token=token("ann"))
-    wait_for("his absence", lambda: not agent.admin(
+    wait_for("the absence of bob", lambda: not agent.admin(
         "GET", "/admin/v1/users/bob").body["online"])
     invite(ann, "bob", mode="common")
     found = why(agent, "bob")

@@ -119,7 +119,7 @@ def test_who_calls_many_queues_keeps_nobody_from_waiting(make_agent):
         'options["queue"] = { group = "staff" }\n'
         'limits.requests_per_second = 10000\n' + MODES).start()
     mallory = agent.connect(f"mallory-{'x' * 50}")
-    # Until nothing more goes into the plugin's `state`, and on until it is passed over for him.
+    # Until the plugin's `state` is full, and on until the plugin is passed over for the caller.
     calls = [
         invite(mallory, f"desk-{number}-{'x' * 40}", mode="advanced") for number in range(400)]
     for call in calls:

@@ -270,7 +270,7 @@ plugins = { "desk" }
 
 @pytest.fixture
 def clinic(make_agent):
-    """An operator with a mode of his own, and a plugin that knows of it."""
+    """An operator's file with a mode of its own, and a plugin that knows of it."""
     return make_agent(CLINIC_FILE, {"desk": CLINIC})
 
 

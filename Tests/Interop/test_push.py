@@ -319,7 +319,7 @@ def test_a_phone_that_changes_hands_rings_for_its_new_owner(pusher, double):
 
 
 def test_a_user_has_as_many_registrations_as_devices(pusher, double):
-    """Whoever could register without end could make each of its calls a flood."""
+    """Whoever could register without end could make each of their calls a flood."""
     agent = pusher()
     for number in range(100):
         register(agent, "bob", f"phone-{number}", "fcm", f"bob-{number}")

@@ -35,7 +35,7 @@ def test_who_comes_with_a_token_that_was_good_once_is_told(guarded):
             (token(expires_in=-60), "the token has run out", "expired"),
             (token(nbf=int(time.time()) + 60), "the token is not valid yet", None),
             (revoked, "the token was revoked", "revoked"),
-            # A forger learns nothing, whatever his token says of its time.
+            # A forger learns nothing, whatever the token says of its time.
             (token("another secret of 32 bytes, so", expires_in=-60), "is not good", None)):
         stranger = Device(guarded.url, "bob", greet=False)
         error = stranger.refused("hello", "unauthenticated", token=bad, device="phone")

@@ -2,7 +2,7 @@
 
 usage: image.py ROOT TARGET VERSION ARCHITECTURE
 
-The layer has the files of ROOT as root's, but for what the server writes: that is the user's 65532.
+The layer has the files of ROOT as root's, except what the server writes: that is user 65532's.
 The moment of everything is SOURCE_DATE_EPOCH.
 """
 

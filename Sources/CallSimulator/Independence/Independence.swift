@@ -8,7 +8,7 @@ import Lua
 /// shares no call: apart from the ids of calls everything has to be the same, moments included.
 ///
 /// Residents and attackers share the server, its plugins and the accounts that the plugins answer
-/// for. They share no call: they know nobody of the other side.
+/// for. They share no call: nobody knows anybody on the other side.
 public struct Independence: Sendable {
     /// Decides everything that anybody does.
     public var seed: UInt64
@@ -36,7 +36,7 @@ public struct Independence: Sendable {
         public let sights: Int
         /// Things that the attackers saw.
         public let attackersSights: Int
-        /// Failures of plugins that the attackers brought about.
+        /// Failures of plugins that the attackers caused.
         public let failures: Int
         /// How often probation took a generation back because of the attackers.
         public let rollbacks: Int

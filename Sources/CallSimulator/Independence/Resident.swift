@@ -5,13 +5,13 @@ import CallModel
 /// An account with one device, or an attacker with one.
 struct Resident {
     let address: Address
-    /// Whom it knows, itself included: nobody else is ever called.
+    /// Whom the resident knows, themselves included: nobody else is ever called.
     let circle: [UserID]
     /// Accounts that plugins answer for, which everybody may call.
     let desks: [UserID]
     let isAttacker: Bool
     var isConnected = false
-    /// Nobody else draws from these: what strangers do changes nothing of what this one does.
+    /// Nobody else uses these: what strangers do does not change what this resident does.
     private var dice: SeededGenerator
     private var actions: RandomActions
 

@@ -9,8 +9,8 @@ import Lua
 import PolicyHost
 
 /// Carries inputs and effects between a switchboard, a policy host and the devices of residents.
-/// Nothing takes time but what residents and scripts wait for, so whatever differs between two
-/// days was decided otherwise.
+/// Only the waits of residents and scripts take time, so any difference between two days comes from
+/// a different decision.
 struct Town {
     /// What is going to happen.
     private enum Plan {

@@ -2,8 +2,8 @@
 
 /// Lua for the checks of independence.
 public enum TownScripts {
-    /// Answers by what the invitation says and by nothing else. It guards: whoever is passed over
-    /// because of somebody else is refused, and so sees it.
+    /// Answers by what the invitation says and by nothing else. It guards: if the plugin is passed
+    /// over for an account because of somebody else, the account's calls are refused, which shows.
     public static let desk = """
         plugin { guard = true }
         local function trip(call, data)
@@ -69,8 +69,8 @@ public enum TownScripts {
         end)
         """
 
-    /// Counts everybody's calls together: with it, whoever calls is felt by all. The check finds
-    /// that, which shows that it looks.
+    /// Counts everybody's calls together: with it, every caller disturbs all others. The check
+    /// finds that, which shows that it works.
     public static let nosy = """
         state.asked = state.asked or 0
         on.invite(function(call)

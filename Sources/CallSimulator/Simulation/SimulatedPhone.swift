@@ -39,7 +39,7 @@ struct SimulatedPhone {
         case all
         /// Everything, so often as a user may.
         case counted
-        /// The same, but for ending calls.
+        /// The same, except for ending calls.
         case countedWithoutEnding
     }
     let rights: Rights

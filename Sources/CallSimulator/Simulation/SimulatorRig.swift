@@ -7,7 +7,7 @@ import JSON
 import StoreContract
 
 /// Plays scenarios on the product's server, without its sockets and threads: every request, reply
-/// and event is encoded, carried and decoded. What goes wrong before each action nobody may notice.
+/// and event is encoded, carried and decoded. Nobody may notice what goes wrong before each action.
 public struct SimulatorRig: Rig {
     /// What goes wrong.
     public enum Trouble: Sendable {

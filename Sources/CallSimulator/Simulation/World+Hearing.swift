@@ -150,8 +150,8 @@ extension World {
                 welcome.calls, viewer: address.user, more: welcome.hasMoreCalls,
                 resumed: welcome.resumed), address)
         guard !welcome.hasMoreCalls else { return }
-        // Whoever was in a call before is shown it; who is invited is so since before the start,
-        // because later his policies may still have been asked.
+        // Whoever was in a call before is shown it. An invitee counts only if invited before the
+        // start: after it their policies may still be asked.
         for call in disk.liveCalls(of: address.user) {
             guard let part = call.participant(address.user), part.state.isLive, part.isVisible,
                 !welcome.calls.contains(where: { $0.id == call.id })

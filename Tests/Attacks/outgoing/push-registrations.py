@@ -1,4 +1,4 @@
-"""A hundred registrations of one user with a gateway that answers at once; he is called."""
+"""A hundred registrations of one user, who is called, with a gateway that answers at once."""
 
 import http.server
 import json

@@ -1,4 +1,4 @@
-"""One user asks over as many connections as it may have, and each request has its own token."""
+"""One user asks over as many connections as they may have, and each request has its own token."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""A user who reads nothing, while a second one calls him without pause and he asks for more."""
+"""A user who reads nothing and asks for more, while a second one calls them without pause."""
 
 from blows import flood, message
 from registry import Attack

@@ -1,4 +1,4 @@
-"""One user calls another, who is there, as often as he can."""
+"""One user calls another, who is there, as often as they can."""
 
 from blows import flood, message
 from registry import Attack

@@ -24,7 +24,8 @@ def prepare(scene):
 
 
 def attack(scene):
-    # One makes himself a canary by his name, and lets it loop; the other one lets it fail.
+    # One caller is met by the canary because of their name, and lets it loop; the other lets it
+    # fail.
     data = '{"size": 1}' if scene.number else '{"colour":{"name":"red"}}'
     flood(scene, f"mallory-{scene.number}", message(
         "call.invite", invitees=["bot-1"], mode="common", extended_data=data) * 10)

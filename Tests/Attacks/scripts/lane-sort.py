@@ -1,4 +1,4 @@
-"""A caller who is quick until his plugin is in the fast lane, then slow where Lua cannot yield."""
+"""A caller who is quick until the plugin is in the fast lane, then slow where Lua cannot yield."""
 
 from blows import flood, message
 from registry import Attack, house

@@ -1,4 +1,4 @@
-"""Calls to somebody whose rejections trip a report of a guard; then a friend calls him."""
+"""Calls to somebody whose rejections trip a report of a guard; then a friend calls them."""
 
 from blows import Client
 from registry import Attack, house
