@@ -44,6 +44,15 @@ def test_commands_work_at_a_front_end(linked, nodes):  # noqa: F811
     assert "alice" not in owner.tool("explain", call)[1]
 
 
+def test_what_stands_in_the_database_does_not_paint_the_terminal(nodes, database):
+    path = "/old\x1b[2J\x9b31m\u202e\nall is well".encode().hex()
+    database.run(f"UPDATE space SET importing = '\\x{path}'")
+    code, said = tool(nodes[0])
+    assert code == 1 and "/old" in said and "all is well" in said
+    assert all(line.isprintable() for line in said.strip().split("\n")), repr(said)
+    assert "\nall is well" not in said
+
+
 def test_doctor_finds_the_process_that_serves_for_the_owner(linked):  # noqa: F811
     """Its secrets are in its environment, and what is in use is in use by it."""
     owner, b, _ = linked()

@@ -21,13 +21,13 @@ extension Command {
                 if arguments.has("--json") { Screen.say(state.json) } else { show(state) }
                 let isServed = state.hasOwner && state.ownersTrouble == nil
                 return isServed ? ExitCode.success : ExitCode.failure
-            case .make: Screen.say(try tool.prepare())
+            case .make: say(try tool.prepare())
             case .bringIn(let path):
-                for line in try tool.importAll(from: path, { _ in }) { Screen.say(line) }
-            case .forget(let node): Screen.say(try tool.forget(node))
-            case .discard: Screen.say(try tool.discardImport())
+                for line in try tool.importAll(from: path, { _ in }) { say(line) }
+            case .forget(let node): say(try tool.forget(node))
+            case .discard: say(try tool.discardImport())
             case .handOver(let target):
-                Screen.say("\(try tool.handOver(to: target)) owns")
+                say("\(try tool.handOver(to: target)) owns")
             case .unknown(let text): throw .refused(text)
             }
             return ExitCode.success
@@ -62,37 +62,40 @@ extension Command {
         }
     }
 
+    /// Names and troubles come from other nodes, by way of the database.
+    private static func say(_ line: String) { Screen.say(Screen.plain(line)) }
+
     private static func show(_ state: ClusterState) {
         let trouble = state.ownersTrouble.map { " and takes no calls: \($0)" } ?? ""
-        Screen.say(state.hasOwner ? "\(state.term) owns\(trouble)" : "no living node owns")
+        say(state.hasOwner ? "\(state.term) owns\(trouble)" : "no living node owns")
         if let path = state.importing {
-            Screen.say(
+            say(
                 "the import of \(path) is under way or did not end, and no node owns before: "
                     + "import again, or callagent cluster discard")
         }
         for node in state.nodes {
             let life = node.isAlive ? "alive" : node.isLost ? "lost" : "ended"
             let note = node.note
-            Screen.say(
+            say(
                 "\(note.name): \(state.role(of: node)), \(life), \(note.process), "
                     + "version \(note.program)"
                     + (note.generation.isEmpty ? "" : ", generation \(note.generation)"))
             if node.isAlive, !note.links.isEmpty {
-                Screen.say("  links: \(note.links.joined(separator: ", "))")
+                say("  links: \(note.links.joined(separator: ", "))")
             }
             let seers = state.view.seers(of: note.name)
             if node.isAlive, !note.link.isEmpty, state.nodes.count > 1 {
-                Screen.say("  seen by: \(seers.isEmpty ? "nobody" : seers.joined(separator: ", "))")
+                say("  seen by: \(seers.isEmpty ? "nobody" : seers.joined(separator: ", "))")
             }
             // Of the owner it stands in the first line.
             if node.note.name != state.term.owner || !state.hasOwner, let why = state.whyNot(node) {
-                Screen.say("  may not own: \(why)")
+                say("  may not own: \(why)")
             }
             let names = state.differing(node)
             guard node.isAlive, !names.isEmpty else { continue }
-            Screen.say("  other settings than the owner: \(names.joined(separator: ", "))")
+            say("  other settings than the owner: \(names.joined(separator: ", "))")
         }
-        Screen.say(
+        say(
             state.isSynchronous
                 ? "database: a synchronous standby has every commit"
                 : "database: no synchronous standby: what was acknowledged may be lost with it")

@@ -8,8 +8,9 @@ import JSON
 enum DecisionText {
     /// `push invite for bob/phone by fcm: sent`.
     static func push(_ push: JSONValue) -> String {
-        "push \(text(push, "kind")) for \(text(push, "user"))/\(text(push, "device")) by "
-            + "\(text(push, "provider")): \(text(push, "result"))"
+        Screen.plain(
+            "push \(text(push, "kind")) for \(text(push, "user"))/\(text(push, "device")) by "
+                + "\(text(push, "provider")): \(text(push, "result"))")
     }
 
     /// One decision in full: who was asked, what each said and saw, and what was committed.
