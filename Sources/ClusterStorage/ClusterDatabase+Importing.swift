@@ -7,7 +7,7 @@ import StoreContract
 
 extension ClusterDatabase {
     /// Brings in everything that the state directory of a single server holds, live calls too.
-    /// Nothing of the directory is changed.
+    /// What is in the directory stays.
     ///
     /// From its first change to its end no node owns. If it fails it may be tried again, which
     /// begins anew, or be thrown away by `discardImport`.

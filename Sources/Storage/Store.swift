@@ -90,11 +90,11 @@ public final class Store: CallStore {
         stored.core.lastCall = try calls.lastLive()
         stored.core.keys = try keys.marks(after: now + -limits.keyLifetime)
         stored.timers = try plugins.timers()
-        let newest = try mark("newest", most: Self.newestMost)
-        stored.newestMoment = newest > 0 ? Moment(newest) : nil
-        stored.endedCleanly = try mark("clean", most: 1) == 1
+        stored.newestMoment = try connection.newestMoment()
+        stored.endedCleanly = try connection.mark("clean", most: 1) == 1
         highestJob = max(
-            try mark("job", most: Self.jobMost), JobID.last(before: term.epoch)?.value ?? 0)
+            try connection.mark("job", most: Self.jobMost),
+            JobID.last(before: term.epoch)?.value ?? 0)
         stored.lastJob = highestJob > 0 ? JobID(highestJob) : nil
         try connection.execute(
             "UPDATE mark SET value = 0 WHERE name = 'clean'", for: "marking the start")
@@ -103,23 +103,8 @@ public final class Store: CallStore {
         return stored
     }
 
-    /// No clock shows a later moment: calls have names with 48 bits of it.
-    private static let newestMost: Int64 = 1 << 48
     /// A server counts on from it for as long as it lives.
     private static let jobMost = Int64.max / 2
-
-    /// - Throws: `corrupt` for a number that nobody has written.
-    private func mark(_ name: String, most: Int64) throws(StoreError) -> Int64 {
-        let value =
-            try connection.integer(
-                "SELECT value FROM mark WHERE name = '\(name)'", for: "reading a mark") ?? 0
-        guard value <= most else {
-            throw StoreError(
-                .corrupt, path: connection.path, operation: "reading a mark",
-                detail: "'\(name)' is \(value)")
-        }
-        return value
-    }
 
     /// Stores the batch in one transaction, synced to the disk.
     @discardableResult
@@ -298,5 +283,29 @@ extension StoreChange {
     /// The call whose newest version this is.
     fileprivate var writtenCall: CallID? {
         if case .call(let call) = self { call.id } else { nil }
+    }
+}
+
+extension DatabaseConnection {
+    /// No clock shows a later moment: calls have names with 48 bits of it.
+    private static let newestMost: Int64 = 1 << 48
+
+    /// The newest moment ever committed; nil: nothing was.
+    func newestMoment() throws(StoreError) -> Moment? {
+        let newest = try mark("newest", most: Self.newestMost)
+        return newest > 0 ? Moment(newest) : nil
+    }
+
+    /// The number that is kept under `name`.
+    ///
+    /// - Throws: `corrupt` for one that nobody has written.
+    func mark(_ name: String, most: Int64) throws(StoreError) -> Int64 {
+        let value =
+            try integer("SELECT value FROM mark WHERE name = '\(name)'", for: "reading a mark") ?? 0
+        guard value <= most else {
+            throw StoreError(
+                .corrupt, path: path, operation: "reading a mark", detail: "'\(name)' is \(value)")
+        }
+        return value
     }
 }

@@ -1,6 +1,7 @@
 // Reads a whole store on disk, to bring it into another one.
 
 import CallModel
+import Glibc
 import StoreContract
 
 /// Everything in a state directory, as changes that make the same store again.
@@ -19,12 +20,15 @@ public final class StoreExport {
         self.directory = directory
         try directory.prepareDatabase()
         connection = try Opening.writer(at: directory.database, StoreOptions(), .current)
-        let newest = try connection.integer(
-            "SELECT value FROM mark WHERE name = 'newest'", for: "reading a mark")
-        self.newest = newest.flatMap { $0 > 0 ? Moment($0) : nil }
-        let clean = try connection.integer(
-            "SELECT value FROM mark WHERE name = 'clean'", for: "reading a mark")
-        endedCleanly = clean == 1
+        newest = try connection.newestMoment()
+        endedCleanly = try connection.mark("clean", most: 1) == 1
+    }
+
+    /// Whether there is a store in the directory at `path`. Otherwise `init` makes one, and there
+    /// is nothing in it.
+    public static func hasStore(at path: String) -> Bool {
+        var status = stat()
+        return stat(StateDirectory.database(in: path), &status) == 0 && status.st_size > 0
     }
 
     /// Gives all changes in batches, each with the moment of its commit.

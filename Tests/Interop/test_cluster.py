@@ -287,6 +287,9 @@ def test_a_state_directory_is_brought_in(make_agent, nodes):
     alice.ok("call.cancel", call_id=over)
     assert "in use by process" in tool(nodes[0], "import", str(alone.folder / "state"))[1]
     assert alone.stop() == 0
+    wrong = alone.folder / "plugins"
+    code, text = tool(nodes[0], "import", str(wrong))
+    assert code == 1 and "there is no store in it" in text and not list(wrong.iterdir()), text
     code, text = tool(nodes[0], "import", str(alone.folder / "state"))
     assert code == 0, text
     again, why = tool(nodes[0], "import", str(alone.folder / "state"))

@@ -55,6 +55,12 @@ public struct ClusterTool {
                 throw StoreError(
                     .cannotOpen, path: path, operation: "importing", detail: "there is no folder")
             }
+            // Whoever names another folder by mistake must not hear that all is in.
+            guard StoreExport.hasStore(at: path) else {
+                throw StoreError(
+                    .cannotOpen, path: path, operation: "importing",
+                    detail: "there is no store in it: no callagent.db, or one without a byte")
+            }
             let source = try StoreExport(of: try StateDirectory(claiming: path))
             var count = 0
             try database.importAll(from: source, at: path) { written in
