@@ -34,9 +34,16 @@ public final class StateDirectory: Sendable {
         try Self.make(at: path)
         let folder = try Self.claimFolder(path)
         let file = path + "/lock"
-        let lock = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        // Not through a link, which whoever gave the directory may have laid to a file of others:
+        // what is there would be overwritten.
+        let lock = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard lock >= 0 else {
-            let failure = Self.failure(file, "opening the lock")
+            let failure =
+                errno == ELOOP
+                ? StoreError(
+                    .cannotOpen, path: file, operation: "opening the lock",
+                    detail: "it is a symbolic link: delete it")
+                : Self.failure(file, "opening the lock")
             close(folder)
             throw failure
         }
@@ -67,7 +74,7 @@ public final class StateDirectory: Sendable {
             return folder
         }
         close(folder)
-        let lock = open(path + "/lock", O_RDONLY | O_CLOEXEC)
+        let lock = open(path + "/lock", O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         let holder = lock >= 0 ? process(namedIn: lock) : nil
         if lock >= 0 { close(lock) }
         throw StoreError(.inUse(process: holder), path: path, operation: "locking")

@@ -29,7 +29,7 @@ struct Row {
 
     func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
     func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
-    func moment(_ column: Int32) -> Moment { Moment(integer(column)) }
+    func moment(_ column: Int32) -> Moment { Moment(stored: integer(column)) }
     func optionalMoment(_ column: Int32) -> Moment? { isNull(column) ? nil : moment(column) }
 
     func text(_ column: Int32) -> String {
@@ -54,6 +54,15 @@ struct Row {
         let bytes = raw(column)
         return bytes.count == CallID.byteCount ? CallID(bytes: bytes) : nil
     }
+}
+
+extension Moment {
+    /// The moment that a row has. Sums with one that no clock can show would run over.
+    package init(stored milliseconds: Int64) {
+        self.init(min(max(milliseconds, -Self.farthest), Self.farthest))
+    }
+
+    private static let farthest: Int64 = 1 << 53
 }
 
 /// A call id as stored: both halves with the highest byte first, so that rows sort as ids do.

@@ -230,6 +230,43 @@ import Testing
         let error = refusal(disk)
         #expect(error?.kind == .corrupt)
         #expect(error?.description.contains("'\(name)' is \(Int64.max)") == true)
+        guard name != "job" else { return }
+        let other = #expect(throws: StoreError.self) {
+            _ = try StoreExport(of: StateDirectory(claiming: disk.path))
+        }
+        #expect(other?.kind == .corrupt, "nor is it brought into a cluster")
+    }
+
+    /// The sum with what a clock is ahead would run over, at every start.
+    @Test(arguments: [Int64.min, .max])
+    func numbersThatNobodyCanHaveWrittenAreBounded(moment: Int64) throws {
+        let disk = Disk()
+        try disk.with { _ = try $0.restore(at: start) }
+        try disk.execute(
+            """
+            INSERT INTO webhook (id, endpoint, call, type, at, body, state, attempts, due_at)
+            VALUES (1, 'crm', zeroblob(16), 'call.created', \(moment), '', 'open', \(moment),
+            \(moment))
+            """)
+        let reader = try StoreReader(in: StateDirectory(claiming: disk.path))
+        let found = try #require(try reader.webhooks(.open, after: nil, limit: 9).first)
+        let far = Moment(moment < 0 ? -(1 << 53) : 1 << 53)
+        #expect(found.progress.dueAt == far && found.job.at == far)
+        #expect(found.progress.attempts == Int(moment < 0 ? Int32.min : .max))
+    }
+
+    /// Whoever gave the directory could have another file overwritten, as by an import of root.
+    @Test func aLinkInThePlaceOfTheLockIsNotFollowed() throws {
+        let folder = TemporaryFolder()
+        try StateDirectory.make(at: folder.state)
+        folder.write("precious", to: "other")
+        #expect(symlink("../other", folder.state + "/lock") == 0)
+        let error = #expect(throws: StoreError.self) {
+            _ = try StateDirectory(claiming: folder.state)
+        }
+        #expect(error?.detail == "it is a symbolic link: delete it")
+        var status = stat()
+        #expect(stat(folder.path + "/other", &status) == 0 && status.st_size == 8)
     }
 
     /// Whoever opens it to read would wait for somebody who writes.

@@ -120,7 +120,7 @@ struct PostgresRow {
         return Int64(bigEndian: bytes.loadUnaligned(as: Int64.self))
     }
 
-    func moment(_ column: Int32) -> Moment { Moment(integer(column)) }
+    func moment(_ column: Int32) -> Moment { Moment(stored: integer(column)) }
     func optionalMoment(_ column: Int32) -> Moment? { isNull(column) ? nil : moment(column) }
 
     /// A `bytea`; empty for null.

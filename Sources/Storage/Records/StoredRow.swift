@@ -28,7 +28,7 @@ extension StoredWebhook {
             user.isEmpty ? nil : UserID(user), caller: caller.isEmpty ? nil : UserID(caller))
         job.trace = row.optionalText(11).flatMap { TraceParent($0) }
         let progress = WebhookProgress(
-            state, attempts: Int(row.integer(6)), dueAt: row.moment(7),
+            state, attempts: Int(Int32(clamping: row.integer(6))), dueAt: row.moment(7),
             lastError: row.optionalText(8))
         self.init(job: job, progress: progress)
     }
