@@ -361,6 +361,48 @@ final class PushAccessTests {
         #expect(bearers().count == 2)
     }
 
+    /// After an outage of a quarter of an hour, in which somebody is called all the time.
+    @Test func afterALongOutageOfTheTokenEndpointPhonesRingSoon() throws {
+        var (moment, asked) = (now, now)
+        var longest: Int64 = 0
+        for second in 0..<900 {
+            moment = now + Int64(second) * 1_000
+            sender.advance(to: moment)
+            sender.send(SamplePush.notice(.fcm, .missed, id: "\(second)"), at: moment)
+            for (tag, _) in sender.takeRequests() {
+                longest = max(longest, moment - asked)
+                asked = moment
+                sender.completed(tag, .failure(OutboundFailure(.unreachable)), at: moment)
+            }
+            _ = sender.takeOutcomes()
+        }
+        #expect(longest <= 11_000 && moment - asked <= 11_000)
+    }
+
+    @Test(arguments: ["", "a\r\nb", "a b", "ä", String(repeating: "a", count: 9_000)])
+    func whatIsNoTokenIsTroubleOfTheEndpoint(token: String) throws {
+        send(1)
+        try grant(token, at: now)
+        #expect(sender.takeOutcomes().isEmpty && sender.takeRequests().isEmpty)
+        let retry = try #require(sender.nextDeadline)
+        #expect((now + 400...now + 600).contains(retry))
+        sender.advance(to: retry)
+        try grant(at: retry)
+        #expect(bearers() == ["Bearer t1"])
+    }
+
+    @Test(arguments: ["", "<html>", "[]", "null", #"{"access_token": 7}"#])
+    func aGoodStatusWithoutATokenIsTroubleOfTheEndpoint(body: String) throws {
+        send(1)
+        let tag = try #require(sender.takeRequests().first?.tag)
+        sender.completed(
+            tag, .success(OutboundResponse(status: 200, body: Array(body.utf8))), at: now)
+        #expect(sender.takeOutcomes().isEmpty)
+        sender.advance(to: try #require(sender.nextDeadline))
+        try grant(at: now + 600)
+        #expect(bearers() == ["Bearer t1"])
+    }
+
     @Test func pushesThatWaitForAccessExpire() throws {
         send(2)
         var moment = now
@@ -376,6 +418,18 @@ final class PushAccessTests {
         #expect(moment == now + 30_000)
         sender.advance(to: now + 900_000)
         #expect(sender.takeRequests().isEmpty)
+    }
+
+    @Test func aTokenThatComesForTheAccountOfBeforeIsNotUsed() throws {
+        send(1)
+        let old = try #require(sender.takeRequests().first?.tag)
+        sender.use(try SamplePush.services())
+        let body: JSONValue = ["access_token": "old", "expires_in": 3_600]
+        sender.completed(old, .success(OutboundResponse(status: 200, body: body.bytes)), at: now)
+        #expect(sender.nextDeadline.map { $0 <= now } == true)
+        sender.advance(to: now)
+        try grant("new", at: now)
+        #expect(bearers() == ["Bearer new"])
     }
 
     @Test func newSettingsGetATokenOfTheirOwn() throws {

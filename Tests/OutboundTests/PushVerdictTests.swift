@@ -67,7 +67,8 @@ struct PushVerdictTests {
             apns(403, ["reason": "ExpiredProviderToken"])
                 == .accessExpired("403 ExpiredProviderToken"))
         #expect(apns(200, nil) == .delivered(nil))
-        #expect(cause(apns(410, nil)) == .deadToken)
+        #expect(cause(apns(410, nil)) == .misconfigured, "a proxy's: Apple says why")
+        #expect(cause(apns(410, ["reason": "Gone fishing"])) == .misconfigured)
         #expect(cause(apns(418, ["reason": "Teapot"])) == .misconfigured)
         let html = OutboundResponse(status: 502, body: Array("<html>Bad gateway".utf8))
         #expect(
@@ -141,13 +142,26 @@ struct PushVerdictTests {
         #expect(cause(302) == .misconfigured && cause(401) == .misconfigured)
     }
 
+    @Test func ofAWordWithoutEndItsBeginningIsKept() {
+        let long = String(repeating: "x", count: 60_000)
+        let kept = String(repeating: "x", count: 100)
+        #expect(apns(500, ["reason": .string(long)]) == .again("500 \(kept)", after: nil))
+        let accents = "a" + String(repeating: "\u{301}", count: 60_000)
+        let marks: JSONValue = ["reason": .string(accents)]
+        let rest = String(repeating: " ", count: 99)
+        #expect(apns(500, marks) == .again("500 a\(rest)", after: nil), "one character of text")
+        let paint: JSONValue = ["reason": "\u{1B}[2J\u{9B}1m\u{202E}\u{2028}\nNow"]
+        #expect(apns(500, paint) == .again("500  [2J 1m   Now", after: nil))
+    }
+
     @Test func onlyADeadTokenIsRemoved() {
         for cause in PushFailure.Cause.allCases {
             let advice = PushFailure(cause, "").advice
             switch cause {
             case .deadToken: #expect(advice == .remove)
             case .wrongEnvironment, .wrongApp: #expect(advice == .pause)
-            case .outdated, .misconfigured, .invalid, .expired, .unavailable, .overloaded:
+            case .outdated, .doubted, .misconfigured, .invalid, .expired, .unavailable,
+                .overloaded:
                 #expect(advice == .keep)
             }
         }

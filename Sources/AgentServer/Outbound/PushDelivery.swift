@@ -344,7 +344,7 @@ final class PushDelivery {
         let provider = push.registration.registration.provider
         if let left = repeated.admit("\(provider) \(failure.cause)", at: exchange.now()) {
             log.write(
-                failure.cause == .misconfigured ? .warn : .info, "push failed",
+                [.misconfigured, .doubted].contains(failure.cause) ? .warn : .info, "push failed",
                 [
                     ("call", push.notice.call.id), ("user", push.recorded.user.text),
                     ("device", push.address.device.text), ("provider", provider),

@@ -200,16 +200,16 @@ extension APNsService {
         case "PayloadTooLarge", "PayloadEmpty", "BadCollapseId", "BadExpirationDate",
             "BadMessageId", "BadPriority", "InvalidPushType":
             return .failed(PushFailure(.invalid, reason))
-        default: return byStatus(response, reason, target, at: now)  // external: Apple's words
+        default: return byStatus(response, reason, at: now)  // external: Apple's words
         }
     }
 
     /// Words that this program does not know, and answers that are not Apple's.
     private static func byStatus(
-        _ response: OutboundResponse, _ reason: String, _ target: PushTarget, at now: Int64
+        _ response: OutboundResponse, _ reason: String, at now: Int64
     ) -> PushVerdict {
+        // A 410 without Apple's word is none of Apple, and says nothing of the token.
         switch response.status {
-        case 410: dead(reason, since: nil, target)
         case 413: .failed(PushFailure(.invalid, reason))
         case 408, 429, 500...: .temporary(response, reason, at: now)
         default: .failed(PushFailure(.misconfigured, reason))  // external: a status

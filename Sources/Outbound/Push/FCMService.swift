@@ -81,6 +81,8 @@ struct FCMService {
     /// came would be asked for again and again.
     private static let shortestAccess: Int64 = 60
     private static let longestAccess: Int64 = 86_400
+    /// Google's tokens have up to 2,048 bytes.
+    private static let accessTokenMax = 8_192
 
     /// The request for an access token (RFC 7523).
     func grant(at now: Int64) throws(PushFailure) -> OutboundRequest {
@@ -109,16 +111,29 @@ struct FCMService {
         _ response: OutboundResponse, at now: Int64
     ) -> Result<FCMAccess, AccessFailure> {
         let body = try? JSONValue(parsing: response.body)
-        if response.status == 200, let token = body?["access_token"]?.string {
+        if response.status == 200, let token = body?["access_token"]?.string, isToken(token) {
             let asked = body?["expires_in"]?.integer ?? 3_600
             let seconds = min(max(asked, shortestAccess), longestAccess)
             return .success(FCMAccess(token: token, lifetime: seconds * 1_000, at: now))
         }
+        // Whoever answers so is in trouble, or is not Google: a refusal has another status.
+        guard response.status != 200 else {
+            let reason = response.reason("without a usable access_token")
+            return .failure(AccessFailure(reason: reason, isTemporary: true))
+        }
         let words = [body?["error"]?.string, body?["error_description"]?.string]
-        let reason = response.reason(words.compactMap { $0 }.joined(separator: ": "))
+            .compactMap { $0 }.joined(separator: ": ")
         let isTemporary = response.status == 429 || response.status >= 500
         return .failure(
-            AccessFailure(reason: reason, isTemporary: isTemporary || response.status == 408))
+            AccessFailure(
+                reason: response.reason(words.isEmpty ? nil : words),
+                isTemporary: isTemporary || response.status == 408))
+    }
+
+    /// Whether it can stand in a header field: one that cannot would fail every push until its end.
+    private static func isToken(_ text: String) -> Bool {
+        (1...accessTokenMax).contains(text.utf8.count)
+            && text.utf8.allSatisfy { (0x21..<0x7F).contains($0) }
     }
 
     // MARK: Push

@@ -9,6 +9,8 @@ public struct PushFailure: Error, Equatable, Sendable, CustomStringConvertible {
         /// The token was declared dead before the device registered it again: nothing is known
         /// against it since.
         case outdated
+        /// The provider calls the tokens of many users dead, so it is itself in trouble.
+        case doubted
         /// A token of Apple's other environment, or none at all: Apple does not tell them apart.
         case wrongEnvironment = "wrong_environment"
         /// A token of another app or sender than ours.
@@ -51,7 +53,8 @@ public struct PushFailure: Error, Equatable, Sendable, CustomStringConvertible {
         switch cause {
         case .deadToken: .remove
         case .wrongEnvironment, .wrongApp: .pause
-        case .outdated, .misconfigured, .invalid, .expired, .unavailable, .overloaded: .keep
+        case .outdated, .doubted, .misconfigured, .invalid, .expired, .unavailable, .overloaded:
+            .keep
         }
     }
 
@@ -97,8 +100,18 @@ enum PushVerdict: Equatable {
 }
 
 extension OutboundResponse {
-    /// The reason for the log: the status, and a word from the body if there is one.
-    func reason(_ word: String?) -> String { word.map { "\(status) \($0)" } ?? "\(status)" }
+    /// The characters of a word that are kept: reasons go into the log, the store and to plugins.
+    private static let wordMax = 100
+
+    /// The reason for the log: the status, and a word from the body if there is one. Words are
+    /// ASCII; whatever else a service writes there could paint what shows it.
+    func reason(_ word: String?) -> String {
+        guard let word else { return "\(status)" }
+        let kept = word.unicodeScalars.prefix(Self.wordMax).map {
+            (" "..."~").contains($0) ? Character($0) : " "
+        }
+        return "\(status) \(String(kept))"
+    }
 
     /// `Retry-After` in milliseconds from now, if the server asked for time (RFC 9110 section
     /// 10.2.3): seconds or a date; a day at most.

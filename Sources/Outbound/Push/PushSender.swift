@@ -28,6 +28,8 @@ public struct PushSender {
         /// The number of its request that is under way.
         var request: UInt64?
         var isUnderWay: Bool { request != nil }
+        /// Where the last request went.
+        var origin = ""
         /// No further attempt is wanted.
         var isLast = false
         /// Access was renewed for it once already.
@@ -51,7 +53,8 @@ public struct PushSender {
 
     private enum Access {
         case none
-        case fetching
+        /// The request of this number asks for it; the answer to an earlier one is not heard.
+        case fetching(UInt64)
         case granted(FCMAccess)
         /// No request for access before this moment; pushes wait if that may help.
         case refused(until: Int64, reason: String, isTemporary: Bool)
@@ -71,6 +74,7 @@ public struct PushSender {
     private var access = Access.none
     private var accessAttempts = 0
     private var waitingForAccess: [String] = []
+    private var doubted = DoubtedServices()
     private var requests: [(tag: UInt64, request: OutboundRequest)] = []
     private var outcomes: [PushResult] = []
 
@@ -134,8 +138,9 @@ public struct PushSender {
         apns = services.apns.map { APNsService($0) }
         fcm = services.fcm.map { FCMService($0) }
         web = services.web.map { WebPushService($0) }
-        if case .fetching = access { return }
+        // A token that comes for an account of before would fail every push until its end.
         access = .none
+        if !waitingForAccess.isEmpty { due.add(.access, due: 0) }
     }
 
     /// Forgets a job: it no longer matters. A request under way is not stopped.
@@ -169,7 +174,7 @@ public struct PushSender {
     ) {
         switch underWay.removeValue(forKey: tag) {
         case .push(let id): attemptEnded(id, result, at: now)
-        case .grant: grantEnded(result, at: now)
+        case .grant: if case .fetching(tag) = access { grantEnded(result, at: now) }
         case nil: break
         }
     }
@@ -214,6 +219,7 @@ public struct PushSender {
             request.mayRepeat = true
             request.cause = job.notice.cause
             jobs[id]?.attempts += 1
+            jobs[id]?.origin = request.url.origin
             let tag = emit(request, for: .push(id))
             jobs[id]?.request = tag
         } catch {
@@ -241,7 +247,6 @@ public struct PushSender {
         }
     }
 
-    @discardableResult
     private mutating func emit(_ request: OutboundRequest, for purpose: Purpose) -> UInt64 {
         lastTag += 1
         underWay[lastTag] = purpose
@@ -255,11 +260,22 @@ public struct PushSender {
         guard let job = jobs[id] else { return }
         jobs[id]?.request = nil
         switch Self.verdict(result, job.notice.target, at: now) {
-        case .delivered(let name): finish(id, .delivered(name))
-        case .failed(let failure): finish(id, .failed(failure))
+        case .delivered(let name):
+            doubted.noteDelivered(to: job.notice, at: job.origin, now)
+            finish(id, .delivered(name))
+        case .failed(let failure): finish(id, .failed(judged(failure, of: job, at: now)))
         case .again(let reason, let after): tryAgain(id, reason, after: after, at: now)
         case .accessExpired(let reason): renewAccess(id, reason, at: now)
         }
+    }
+
+    /// A service that calls the tokens of many users dead is not believed.
+    private mutating func judged(
+        _ failure: PushFailure, of job: Job, at now: Int64
+    ) -> PushFailure {
+        guard failure.cause == .deadToken, !doubted.believes(job.notice, at: job.origin, now)
+        else { return failure }
+        return PushFailure(.doubted, failure.reason + ", said of the tokens of many users")
     }
 
     private mutating func tryAgain(_ id: String, _ reason: String, after: Int64?, at now: Int64) {
@@ -322,6 +338,8 @@ extension PushSender {
     /// How long a refusal of our credentials is believed, in milliseconds.
     private static let refusalLifetime: Int64 = 60_000
     private static let grantTimeout: Int64 = 10_000
+    /// Trouble at the token endpoint is over for phones at most so many milliseconds after it is.
+    private static let longestAccessPause: Int64 = 10_000
 
     /// A provider called our access expired. It is renewed once per job: what is refused again is
     /// not a matter of age.
@@ -372,8 +390,7 @@ extension PushSender {
             var request = try fcm.grant(at: now)
             request.timeout = Self.grantTimeout
             request.mayRepeat = true
-            access = .fetching
-            emit(request, for: .grant)
+            access = .fetching(emit(request, for: .grant))
         } catch {
             refuseAccess(AccessFailure(reason: error.reason, isTemporary: false), at: now)
         }
@@ -404,7 +421,8 @@ extension PushSender {
                 until: now + Self.refusalLifetime, reason: reason, isTemporary: false)
             return restartWaiting(at: now)
         }
-        let until = now + plan.delay(afterAttempts: accessAttempts)
+        let pause = min(plan.delay(afterAttempts: accessAttempts), Self.longestAccessPause)
+        let until = now + pause
         access = .refused(until: until, reason: reason, isTemporary: true)
         for id in waitingForAccess { jobs[id]?.trouble = reason }
         due.add(.access, due: until)
