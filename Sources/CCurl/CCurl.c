@@ -2,6 +2,7 @@
 #include "CCurl.h"
 
 #include <stddef.h>
+#include <string.h>
 
 CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value)
 {
@@ -29,10 +30,24 @@ CURLcode ccurl_set_socket_opener(CURL *easy, curl_opensocket_callback function, 
     return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, function);
 }
 
+CURLcode ccurl_set_socket_closer(CURL *easy, curl_closesocket_callback function, void *owner)
+{
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, owner);
+    return curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, function);
+}
+
 CURLcode ccurl_set_send_check(CURL *easy, curl_prereq_callback function, void *owner)
 {
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, owner);
     return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, function);
+}
+
+CURLcode ccurl_set_tls_watcher(CURL *easy, curl_ssl_ctx_callback function, void *owner)
+{
+    const char *library = curl_version_info(CURLVERSION_NOW)->ssl_version;
+    if (library == NULL || strncmp(library, "OpenSSL/", 8) != 0) return CURLE_NOT_BUILT_IN;
+    curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, owner);
+    return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, function);
 }
 
 CURLcode ccurl_set_progress(CURL *easy, curl_xferinfo_callback function, void *owner)

@@ -8,6 +8,7 @@
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static const unsigned char offered[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
@@ -236,4 +237,34 @@ void cossl_tls_reason(SSL *session, char *text, size_t size) {
     else
         snprintf(text, size, "%s", number != 0 ? strerror(number) : "the peer broke off");
     ERR_clear_error();
+}
+
+static long microseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000L + now.tv_nsec / 1000;
+}
+
+/* Called for the head of each record: its type, its version, and the length of the rest. */
+static void count_record(int is_written, int version, int type, const void *bytes, size_t count,
+                         SSL *session, void *owner) {
+    (void)version;
+    if (is_written || type != SSL3_RT_HEADER || count < SSL3_RT_HEADER_LENGTH) return;
+    cossl_tls_gate *gate = owner;
+    const unsigned char *head = bytes;
+    if (gate->reading != session) {
+        gate->reading = session;
+        gate->bytes = 0;
+        gate->since = microseconds();
+    }
+    gate->bytes += SSL3_RT_HEADER_LENGTH + ((size_t)head[3] << 8 | head[4]);
+    if (gate->bytes <= gate->bytes_max || microseconds() - gate->since <= gate->microseconds_max)
+        return;
+    gate->cut = 1;
+    SSL_set_shutdown(session, SSL_get_shutdown(session) | SSL_RECEIVED_SHUTDOWN);
+}
+
+void cossl_tls_watch(SSL_CTX *context, cossl_tls_gate *gate) {
+    SSL_CTX_set_msg_callback(context, count_record);
+    SSL_CTX_set_msg_callback_arg(context, gate);
 }

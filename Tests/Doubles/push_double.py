@@ -16,6 +16,7 @@ Commands, each an object with "do":
     server   sets streams, greeting_delay, lifetime, clock_skew; tells the counters
     goaway   every connection is told to go away; "code"
     drop     every connection dies at once
+    freeze   nobody reads the connections that are there any more; new ones are served
     phone    a device that fetches what it was pushed for; see phone.py
 """
 
@@ -140,6 +141,11 @@ class Double:
     def do_drop(self, _):
         for connection in list(self.server.connections):
             connection.transport.abort()
+        return {}
+
+    def do_freeze(self, _):
+        for connection in self.server.connections:
+            connection.data_received = lambda _: None
         return {}
 
     def do_phone(self, command):

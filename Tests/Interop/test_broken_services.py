@@ -1,5 +1,12 @@
 """Push services that answer nonsense: phones keep their registrations, the operator sees why."""
 
+import contextlib
+import socket
+import ssl
+import threading
+
+import pytest
+
 from agent import wait_for
 from double import token
 from test_push import invite, register, settled
@@ -58,3 +65,75 @@ def test_a_gateway_that_calls_all_tokens_dead_silences_few_phones(pusher, double
     for user in users[19:]:
         invite(alice, user)
     wait_for("the phones ring", lambda: agent.metrics()["callagent_pushes_sent_total"] >= 11)
+
+
+def frame(kind, stream=0, payload=b"", flags=0):
+    """A frame of HTTP/2."""
+    head = len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big")
+    return head + payload
+
+
+DATA, HEADERS, PRIORITY, SETTINGS, UNKNOWN = 0, 1, 2, 4, 254
+END_HEADERS = 4
+SUCCESS = frame(HEADERS, 1, b"\x88", END_HEADERS)
+
+
+@contextlib.contextmanager
+def flood(double, begin, frames):
+    """A push service that answers a request by frames without end: its address, and whether it
+    has begun."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(double.folder / "good.crt", double.folder / "good.key")
+    context.set_alpn_protocols(["h2"])
+    listener = socket.create_server(("127.0.0.1", 0))
+    over, flows = threading.Event(), threading.Event()
+
+    def pour():
+        with contextlib.suppress(OSError):
+            while not over.is_set():
+                plain, _ = listener.accept()
+                with contextlib.suppress(OSError), context.wrap_socket(
+                        plain, server_side=True) as line:
+                    line.sendall(frame(SETTINGS))
+                    heard = b""
+                    while len(heard) < 600:  # the request, sealed
+                        heard += line.recv(65_536)
+                    line.sendall(frame(SETTINGS, flags=1) + begin)
+                    while not over.is_set():
+                        line.sendall(frames)
+                        flows.set()
+
+    thread = threading.Thread(target=pour, daemon=True)
+    thread.start()
+    yield f"https://localhost:{listener.getsockname()[1]}", flows
+    over.set()
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    thread.join(30)
+
+
+@pytest.mark.parametrize("begin, frames", [
+    pytest.param(SUCCESS, frame(DATA, 1), id="empty data"),
+    pytest.param(b"", frame(PRIORITY, 1, b"\0\0\0\0\x10"), id="priorities"),
+    pytest.param(b"", frame(UNKNOWN), id="unknown frames"),
+])
+def test_a_service_that_sends_frames_without_end_is_not_felt_by_others(
+        pusher, double, begin, frames):
+    """Any user may name a service of his own; libcurl reads until nothing more is there."""
+    agent = pusher()
+    register(agent, "bob", "phone", "fcm", "fcm-1")
+    alice, mallory = agent.connect("alice"), agent.connect("mallory")
+    with flood(double, begin, frames * 5_000) as (address, flows):
+        subscription = double.subscription("x") | {"endpoint": f"{address}/x"}
+        register(agent, "sleeper", "phone", "web", subscription)
+        invite(mallory, "sleeper")
+        for _ in range(3):
+            assert flows.wait(30)
+            before = sent(agent)
+            call = invite(alice, "bob")
+            wait_for("bob's push", lambda least=before: sent(agent) > least, patience=5)
+            alice.ok("call.cancel", call_id=call)
+
+
+def sent(agent):
+    return agent.metrics()["callagent_pushes_sent_total"]

@@ -301,6 +301,20 @@ struct PushDoubleTests {
         #expect(rig.service.load == (0, 0, 0))
     }
 
+    /// As behind a balancer whose machine is gone: libcurl would keep to it for an hour.
+    @Test func aConnectionThatHasGoneSilentIsLeft() throws {
+        let rig = try Rig()
+        try rig.send(.webhook, "first", seconds: 60)
+        rig.work(pushes: 1)
+        _ = try rig.double.tell("freeze")
+        for name in ["second", "third"] { try rig.send(.webhook, name, seconds: 60) }
+        rig.work(pushes: 3, seconds: 40)
+        #expect(rig.isDelivered("second/webhook/invite") && rig.isDelivered("third/webhook/invite"))
+        try rig.send(.webhook, "fourth", seconds: 5)
+        rig.work(pushes: 4)
+        #expect(rig.isDelivered("fourth/webhook/invite"), "the new connection is used")
+    }
+
     @Test func aSlowServiceHoldsUpThoseWhoUseItMuchAndWhatIsOverNeverLeaves()
         throws
     {

@@ -10,7 +10,10 @@ CURLcode ccurl_set_size(CURL *easy, CURLoption option, curl_off_t value);
 CURLcode ccurl_set_pointer(CURL *easy, CURLoption option, const void *value);
 CURLcode ccurl_set_reader(CURL *easy, CURLoption option, curl_write_callback function);
 CURLcode ccurl_set_socket_opener(CURL *easy, curl_opensocket_callback function, void *owner);
+CURLcode ccurl_set_socket_closer(CURL *easy, curl_closesocket_callback function, void *owner);
 CURLcode ccurl_set_send_check(CURL *easy, curl_prereq_callback function, void *owner);
+// Only where libcurl uses OpenSSL: there the callback gets an SSL_CTX.
+CURLcode ccurl_set_tls_watcher(CURL *easy, curl_ssl_ctx_callback function, void *owner);
 CURLcode ccurl_set_progress(CURL *easy, curl_xferinfo_callback function, void *owner);
 
 // What libcurl knows about a transfer; 0 or NULL when it does not know.

@@ -67,3 +67,18 @@ void cossl_tls_shutdown(SSL *session);
 
 /// Why the last step of this thread failed, in words; empties OpenSSL's queue of errors.
 void cossl_tls_reason(SSL *session, char *text, size_t size);
+
+/// How much a library may read of one connection at a time, whose code waits for an end that the
+/// peer decides. Zero `reading` before each call of the library.
+typedef struct {
+    size_t bytes_max;
+    long microseconds_max;
+    const SSL *reading;
+    size_t bytes;
+    long since;
+    int cut;
+} cossl_tls_gate;
+
+/// From now on connections of `context` are cut off that give more bytes in a longer time: they
+/// count as closed by the peer, and `cut` is 1. The gate must outlive them.
+void cossl_tls_watch(SSL_CTX *context, cossl_tls_gate *gate);

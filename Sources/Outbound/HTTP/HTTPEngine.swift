@@ -39,10 +39,18 @@ public final class HTTPEngine {
     private static let requestsPerMillisecond = 5
     /// … and at most so many milliseconds.
     private static let longestGathering = 20
+    /// A connection on which nothing came for so long, in milliseconds, while an answer was due, is
+    /// not used any more: the machine behind it may be gone.
+    private static let silence: Int64 = 5_000
+    /// So many origins are remembered by their last answer.
+    private static let answeredMax = 1_000
     /// Makes a `perform` that waits return; any thread may use it.
     public let waker: HTTPWaker
     private let options: Options
     private let multi: UnsafeMutableRawPointer
+    private let connections = Connections()
+    /// When each origin answered last.
+    private var answered: [String: Int64] = [:]
     private let epoll: Int32
     private var queue: RequestQueue
     private var running: [HTTPTicket: Transfer] = [:]
@@ -152,7 +160,7 @@ public final class HTTPEngine {
                 continue
             }
             let rest = queued.expiresAt - now
-            let transfer = Transfer(queued, on: easy, rest: rest, options)
+            let transfer = Transfer(queued, on: easy, rest: rest, options, connections)
             running[queued.ticket] = transfer
             curl_multi_add_handle(multi, easy)
         }
@@ -171,10 +179,28 @@ public final class HTTPEngine {
         while let easy = ccurl_next_done(multi, &code) {
             guard let owner = ccurl_get_owner(easy) else { continue }
             let transfer = Unmanaged<Transfer>.fromOpaque(owner).takeUnretainedValue()
-            let result = transfer.finish(code)
+            let result = transfer.finish(code, isCutOff: connections.isCutOff)
+            note(result, of: transfer)
             remove(
                 transfer, wasAnswered: Self.wasAnswered(result), version: Self.version(result))
             if !isRepeated(transfer.queued, result) { report(transfer.queued, result) }
+        }
+    }
+
+    /// Of HTTP/2, libcurl keeps a connection whose requests time out, and the next ones go there.
+    private func note(
+        _ result: Result<OutboundResponse, OutboundFailure>, of transfer: Transfer
+    ) {
+        let (origin, now) = (transfer.queued.origin, Self.now)
+        switch result {
+        case .success:
+            if answered.count >= Self.answeredMax { answered = [:] }
+            answered[origin] = now
+        case .failure(let failure):
+            guard failure.kind == .timedOut, now - transfer.begunAt >= Self.silence,
+                answered[origin] ?? 0 < transfer.begunAt, let ports = transfer.ports
+            else { return }
+            connections.breakOff(from: ports.own, to: ports.peers)
         }
     }
 
@@ -283,6 +309,7 @@ public final class HTTPEngine {
 
     private func act(on socket: Int32, _ flags: Int32) {
         var left: Int32 = 0
+        connections.beginReading()
         curl_multi_socket_action(multi, socket, flags, &left)
         collect()
     }

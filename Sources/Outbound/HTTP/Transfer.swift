@@ -1,6 +1,7 @@
 // One request inside libcurl: its options, and what arrived of the response.
 
 import CCurl
+import COpenSSL
 import Glibc
 import WebProtocols
 
@@ -8,6 +9,9 @@ import WebProtocols
 final class Transfer {
     let queued: QueuedRequest
     let easy: UnsafeMutableRawPointer
+    /// When it began, by CLOCK_MONOTONIC.
+    let begunAt = SystemClock.monotonic
+    private let connections: Connections
     private let headerLimit: Int
     private var fields: UnsafeMutablePointer<curl_slist>?
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -28,9 +32,10 @@ final class Transfer {
     /// time, in milliseconds.
     init(
         _ queued: QueuedRequest, on easy: UnsafeMutableRawPointer, rest: Int64,
-        _ options: HTTPEngine.Options
+        _ options: HTTPEngine.Options, _ connections: Connections
     ) {
         self.queued = queued
+        self.connections = connections
         self.easy = easy
         headerLimit = options.headerLimit
         errorText.pointee = 0
@@ -38,6 +43,7 @@ final class Transfer {
         setTimes(rest)
         setContents(options)
         setCallbacks()
+        watchConnection()
     }
 
     deinit {
@@ -168,6 +174,25 @@ final class Transfer {
             }, me)
     }
 
+    /// The connection that is made for this request may outlive it: it knows all of them instead.
+    private func watchConnection() {
+        ccurl_set_socket_closer(
+            easy,
+            { owner, socket in
+                guard let owner else { return -1 }
+                return Unmanaged<Connections>.fromOpaque(owner).takeUnretainedValue().close(socket)
+            }, Unmanaged.passUnretained(connections).toOpaque())
+        ccurl_set_tls_watcher(
+            easy,
+            { _, context, gate in
+                if let context, let gate {
+                    cossl_tls_watch(
+                        OpaquePointer(context), gate.assumingMemoryBound(to: cossl_tls_gate.self))
+                }
+                return CURLE_OK
+            }, connections.gate)
+    }
+
     // MARK: Callbacks
 
     private func take(body bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
@@ -219,6 +244,7 @@ final class Transfer {
         let kind = target.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
         let opened = socket(target.pointee.family, kind, target.pointee.protocol)
         guard opened >= 0 else { return -1 }
+        connections.noteOpened(opened)
         // Notices a peer that vanished within the time of one request.
         var patience = Int32(10_000)
         let size = socklen_t(MemoryLayout<Int32>.size)
@@ -243,13 +269,31 @@ final class Transfer {
     // MARK: The end
 
     /// The result, when libcurl says that the request is over.
-    func finish(_ code: CURLcode) -> Result<OutboundResponse, OutboundFailure> {
-        guard code == CURLE_OK else { return .failure(failure(code)) }
+    ///
+    /// - Parameter isCutOff: a connection was cut off just now because it gave too much.
+    func finish(
+        _ code: CURLcode, isCutOff: Bool
+    ) -> Result<OutboundResponse, OutboundFailure> {
+        guard code == CURLE_OK else {
+            var failure = failure(code)
+            if isCutOff, failure.kind == .connectionLost { failure.kind = .tooLarge }
+            return .failure(failure)
+        }
         let isSecond = ccurl_get_long(easy, CURLINFO_HTTP_VERSION) == CURL_HTTP_VERSION_2_0
         return .success(
             OutboundResponse(
                 status: ccurl_get_long(easy, CURLINFO_RESPONSE_CODE), headers: headers, body: body,
                 version: isSecond ? 2 : 1))
+    }
+
+    /// The ports of the connection that it was sent on; nil: it was not, or an answer has begun.
+    var ports: (own: Int, peers: Int)? {
+        guard ccurl_get_size(easy, CURLINFO_PRETRANSFER_TIME_T) > 0,
+            ccurl_get_long(easy, CURLINFO_RESPONSE_CODE) == 0
+        else { return nil }
+        return (
+            ccurl_get_long(easy, CURLINFO_LOCAL_PORT), ccurl_get_long(easy, CURLINFO_PRIMARY_PORT)
+        )
     }
 
     private func failure(_ code: CURLcode) -> OutboundFailure {

@@ -1,0 +1,68 @@
+// The connections of an engine, which outlive the requests that made them.
+
+import COpenSSL
+import Glibc
+
+/// Used by the engine's thread only.
+final class Connections {
+    /// Of HTTP/2, libcurl reads until an answer goes on or nothing more is there. A server that
+    /// sends frames of no use without end would keep the thread for as long as it wants: no
+    /// time-out is looked at meanwhile. So a connection is cut off that gives more than this many
+    /// bytes at once …
+    private static let bytesAtOnceMax = 1 << 20
+    /// … for longer than this, in microseconds.
+    private static let longestReading = 20_000
+
+    /// What is read in one call of libcurl.
+    let gate = UnsafeMutablePointer<cossl_tls_gate>.allocate(capacity: 1)
+    private var sockets: Set<Int32> = []
+
+    init() {
+        gate.initialize(to: cossl_tls_gate())
+        gate.pointee.bytes_max = Self.bytesAtOnceMax
+        gate.pointee.microseconds_max = Self.longestReading
+    }
+
+    deinit { gate.deallocate() }
+
+    /// libcurl is called once more.
+    func beginReading() { (gate.pointee.reading, gate.pointee.cut) = (nil, 0) }
+
+    /// Whether a connection was cut off in this call.
+    var isCutOff: Bool { gate.pointee.cut != 0 }
+
+    /// A socket was made.
+    func noteOpened(_ socket: Int32) { sockets.insert(socket) }
+
+    /// Closes a socket.
+    func close(_ socket: Int32) -> Int32 {
+        sockets.remove(socket)
+        return Glibc.close(socket)
+    }
+
+    /// Breaks the connection between these ports: what is under way there ends at once, and nobody
+    /// uses it again.
+    func breakOff(from own: Int, to peers: Int) {
+        for socket in sockets where Self.port(of: socket, getsockname) == own {
+            guard Self.port(of: socket, getpeername) == peers else { continue }
+            shutdown(socket, Int32(SHUT_RDWR))
+        }
+    }
+
+    private static func port(
+        of socket: Int32,
+        _ ask: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+    ) -> Int? {
+        var address = sockaddr_storage()
+        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return withUnsafeMutablePointer(to: &address) { address in
+            address.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                guard ask(socket, generic, &size) == 0 else { return nil }
+                // IPv4 and IPv6 have it in the same place.
+                let raw = UnsafeRawPointer(generic).loadUnaligned(
+                    fromByteOffset: 2, as: UInt16.self)
+                return Int(UInt16(bigEndian: raw))
+            }
+        }
+    }
+}
