@@ -76,15 +76,26 @@ extension Switchboard {
     }
 
     /// Accepting holds or ends the user's other joined calls of modes with hold (A13).
-    mutating func settleOtherCalls(of asker: Asker, but accepted: CallSlot, holding: Bool) {
-        for place in joinedCalls(of: asker.user, but: accepted) {
-            if !holding {
-                endCall(place.slot, by: asker)
-            } else if calls[place.slot].state == .active, !self[place].held {
-                var commit = change(place.slot, by: asker.actor)
-                commit.hold(place.index, true)
-                finish(&commit)
+    mutating func settleOtherCalls(
+        of asker: Asker, but chosen: CallSlot, holding: Bool, andHeld: Bool = true
+    ) {
+        guard let place = users.find(asker.user), users[place].calls.count > 1 else { return }
+        sweep(place) { [since = now] board, slot, index in
+            let part = board.calls[slot].participants[index]
+            guard slot != chosen, board.calls[slot].allows(.hold), part.state == .joined,
+                !part.held || (andHeld && !holding),
+                // Whoever joined it later chose otherwise.
+                board.now == since || part.answeredAt.map({ $0 < since }) ?? true
+            else { return false }
+            guard holding else {
+                board.endCall(slot, by: asker)
+                return true
             }
+            guard board.calls[slot].state == .active else { return false }
+            var commit = board.change(slot, by: asker.actor)
+            commit.hold(index, true)
+            board.finish(&commit)
+            return true
         }
     }
 

@@ -42,10 +42,19 @@ extension Switchboard {
     /// Fires the due deadlines of a call, one kind in one commit, until none is due. A deadline
     /// that no longer matters is gone from the call, so nothing has to be cancelled.
     mutating func fireDeadlines(of slot: CallSlot) {
+        fired += calls[slot].participants.count
         calls[timerOf: slot] = .none
         noteBack(in: slot)
         while calls[slot].isLive, fireOne(slot) {}
         if calls[slot].isLive { rearm(slot) }
+    }
+
+    /// Where very many deadlines have come together, this call's may wait for their turn: they come
+    /// before what somebody does in it (R2).
+    mutating func fireOverdue(of slot: CallSlot) {
+        guard wheel.isDue(calls[timerOf: slot], at: now.milliseconds) else { return }
+        wheel.cancel(calls[timerOf: slot])
+        fireDeadlines(of: slot)
     }
 
     /// Fires one kind of due deadline; false: none is due.
@@ -132,12 +141,5 @@ extension Switchboard {
         commit.end(end)
         finish(&commit)
         return true
-    }
-}
-
-extension Moment {
-    /// Takes `moment` if it is earlier.
-    fileprivate mutating func lower(to moment: Moment?) {
-        if let moment, moment < self { self = moment }
     }
 }

@@ -182,9 +182,9 @@ extension Switchboard {
     private mutating func blockingCall(of user: UserID, _ row: ModeRow) -> CallSlot? {
         if row.mode.countsEveryCall { return busyCall(of: user) }
         guard row.allows(.refusesBusyCaller), let place = users.find(user) else { return nil }
-        return users[place].calls.first(where: {
+        return users[place].calls.newest(Self.looksAtOnce).last {
             calls[$0].allows(.refusesBusyCaller) && !calls[$0].mode.countsEveryCall
                 && isCounted(place, in: $0)
-        })
+        }
     }
 }

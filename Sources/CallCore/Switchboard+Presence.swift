@@ -32,7 +32,8 @@ extension Switchboard {
     private mutating func replaceIdlest(_ place: Int32) {
         while users[place].devices.count >= max(1, settings.devicesPerUser) {
             let (id, all) = (users[place].id, users[place].devices)
-            let parts = users[place].calls.compactMap { calls[$0].participant(id) }
+            let parts = users[place].calls.newest(Self.looksAtOnce)
+                .compactMap { calls[$0].participant(id) }
             let idle = all.filter { one in !parts.contains { $0.isJoined(with: one.id) } }
             guard let idlest = (idle.isEmpty ? all : idle).min(by: { $0.usedAt < $1.usedAt })
             else { return }
@@ -154,7 +155,11 @@ extension Switchboard {
         users[place].isOnline = false
         users[place].isLost = true
         tellPresence(users[place].id, online: false)
-        sweep(place, bye: bye)
+        sweep(place, isLost: true) { board, slot, index in
+            guard board.calls[slot].participants[index].wasConnected else { return false }
+            board.lost(slot, index, bye: bye)
+            return true
+        }
     }
 
     /// The participant at `index` has joined and is lost already: their devices disconnected while
@@ -259,9 +264,9 @@ extension Switchboard {
     /// The same among calls in which the user is joined.
     func joinedCall(of user: UserID, besides slot: CallSlot? = nil) -> CallSlot? {
         guard let place = users.find(user) else { return nil }
-        return users[place].calls.first(where: {
+        return users[place].calls.newest(Self.looksAtOnce).last {
             $0 != slot && calls[$0].participant(user)?.state == .joined && isCounted(place, in: $0)
-        })
+        }
     }
 
     /// The calls that make the user at `place` busy, the one at `slot` not counted.

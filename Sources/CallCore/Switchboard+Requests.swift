@@ -71,7 +71,8 @@ extension Switchboard {
         let name = ParticipantKey(user: asker.user, call: id)
         if waiting[name] != nil {
             waiting[name]?.append(asker)
-        } else if calls.find(id) != nil {
+        } else if let slot = calls.find(id) {
+            fireOverdue(of: slot)
             shape(asker)
         } else if recalls[id] != nil {
             recalls[id]?.append(asker)

@@ -1,14 +1,18 @@
-// Users who come back to very many calls, or are lost in them. That is noted in a few calls at a
-// time, so that nobody else has to wait for it.
+// Users who come back to very many calls, are lost in them, or leave them for another one. That is
+// noted in a few calls at a time, so that nobody else has to wait for it.
 
 import Collections
 import CallModel
 
-/// Calls of a user who is back, or lost, in which that is not noted yet.
+/// Calls of a user in which something is not done yet.
 struct Sweep: Sendable {
+    /// What is done in a call where the user is the participant at that index; false: nothing is.
+    typealias Act = @Sendable (inout Switchboard, CallSlot, Int) -> Bool
+
     let user: UserID
-    /// How it was lost, with `bye` or without; nil: it is back.
-    let bye: Bool?
+    /// Whether it is lost, or back; nil: neither.
+    let isLost: Bool?
+    let act: Act
     /// The last element is the next one: taking it off an array is cheap at the end.
     var calls: [CallSlot]
 }
@@ -18,28 +22,45 @@ extension Switchboard {
     /// note may be written to the store, and each loss may be told.
     static let notedAtOnce = 64
     /// So many looks at calls in which there is nothing to note cost as much.
-    private static let noteCost = 16
+    private static let looksPerNote = 16
+    /// Of a user in more calls, what is asked at once looks at the newest ones.
+    static let looksAtOnce = notedAtOnce * looksPerNote
 
     /// Notes in the user's live calls that it is connected: only such users can be lost (A20).
     mutating func noteConnected(_ place: Int32) {
-        sweeps.removeAll { $0.user == users[place].id }
-        sweep(place, bye: nil)
+        sweeps.removeAll { $0.user == users[place].id && $0.isLost != nil }
+        sweep(place, isLost: false) { board, slot, index in
+            guard board.needsNote(slot, index) else { return false }
+            board.note(slot, index)
+            return true
+        }
     }
 
-    /// Notes in the user's live calls that it is back, or lost if `bye` tells how.
-    mutating func sweep(_ place: Int32, bye: Bool?) {
-        var one = Sweep(user: users[place].id, bye: bye, calls: users[place].calls.newest(.max))
-        // Whoever was back for a moment only is noted there before it is lost.
-        var left = sweeps.contains { $0.user == one.user } ? 0 : Self.notedAtOnce * Self.noteCost
+    /// Does something in the user's live calls, the oldest first.
+    mutating func sweep(_ place: Int32, isLost: Bool? = nil, _ act: @escaping Sweep.Act) {
+        let (user, calls) = (users[place].id, users[place].calls.newest(.max))
+        var one = Sweep(user: user, isLost: isLost, act: act, calls: calls)
+        // Whoever was back for a moment only is noted there before they are lost.
+        let isFirst = !sweeps.contains { $0.user == user }
+        // All users share what is done in one millisecond, but for a few calls of each.
+        var left = isFirst ? max(Self.looksAtOnce - looks(), 4 * Self.looksPerNote) : 0
+        swept.looks += left
         goOn(&one, &left)
+        swept.looks -= left
         if !one.calls.isEmpty { sweeps.append(one) }
         goOnLater()
+    }
+
+    private mutating func looks() -> Int {
+        if swept.at != now { swept = (now, 0) }
+        return swept.looks
     }
 
     /// Goes on with users whose turn it is. One is taken out meanwhile: its calls are not copied.
     mutating func goOnSweeping() {
         sweepTimer = .none
-        var left = Self.notedAtOnce * Self.noteCost
+        var left = Self.looksAtOnce - looks()
+        swept.looks = Self.looksAtOnce
         while left > 0, !sweeps.isEmpty {
             var one = sweeps.removeFirst()
             goOn(&one, &left)
@@ -53,17 +74,18 @@ extension Switchboard {
         sweepTimer = wheel.schedule(TimerKey.sweep, at: now + 1)
     }
 
-    /// Notes while something is `left` of the turn.
+    /// Goes on while something is `left` of the turn.
     private mutating func goOn(_ one: inout Sweep, _ left: inout Int) {
         while left > 0, let slot = one.calls.popLast() {
             left -= 1
-            guard calls[slot].isLive, let index = calls[slot].index(of: one.user) else { continue }
-            let wasThere = calls[slot].participants[index].wasConnected
-            guard one.bye == nil ? needsNote(slot, index) : wasThere else { continue }
-            left -= Self.noteCost - 1
-            if let bye = one.bye { lost(slot, index, bye: bye) } else { note(slot, index) }
+            guard calls[slot].isLive, let index = calls[slot].index(of: one.user),
+                one.act(&self, slot, index)
+            else { continue }
+            left -= Self.looksPerNote - 1
         }
-        guard one.calls.isEmpty, one.bye != nil, let place = users.find(one.user) else { return }
+        guard one.calls.isEmpty, one.isLost == true, let place = users.find(one.user) else {
+            return
+        }
         if users[place].calls.isEmpty { users[place].isLost = false }
         users.releaseIfIdle(place)
     }
@@ -105,7 +127,7 @@ extension Switchboard {
 /// The live calls that a user may see, the newest first. There may be very many.
 struct VisibleCalls {
     /// So many of a user's calls are looked at, those that it came into last.
-    private static let looksMax = 8_192
+    private static let looksMax = 2_048
     private let slots: [CallSlot]
     /// Callers in turn; nil where all calls are shown.
     private let turns: Turns?

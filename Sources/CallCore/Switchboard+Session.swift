@@ -64,25 +64,20 @@ extension Switchboard {
                 .wrongState, on ? "the call is held" : "the call is not held",
                 detail: .code(on ? "already_held" : "not_held"))
         }
-        let joined = on ? [] : joinedCalls(of: asker.user, but: place.slot)
-        let others = joined.filter { !self[$0].held }
-        if !others.isEmpty, !force {
+        if !on, !force, talks(asker.user, elsewhereThan: place.slot) {
             throw Refusal(.wrongState, "another call is not held", detail: .code("other_active"))
         }
         var commit = change(place.slot, by: asker, .done)
         commit.hold(place.index, on)
         finish(&commit)
-        for other in others { endCall(other.slot, by: asker) }
+        if !on { settleOtherCalls(of: asker, but: place.slot, holding: false, andHeld: false) }
     }
 
-    /// The user's places in other calls of modes with hold that the user has joined.
-    func joinedCalls(of user: UserID, but other: CallSlot) -> [Place] {
-        (users[user]?.calls ?? PlaceList()).compactMap { slot in
-            guard slot != other, calls[slot].allows(.hold),
-                let index = calls[slot].index(of: user),
-                calls[slot].participants[index].state == .joined
-            else { return nil }
-            return Place(slot: slot, index: index)
+    /// Whether the user has joined another call of a mode with hold and does not hold it.
+    private func talks(_ user: UserID, elsewhereThan other: CallSlot) -> Bool {
+        (users[user]?.calls.newest(Self.looksAtOnce) ?? []).contains { slot in
+            guard slot != other, calls[slot].allows(.hold) else { return false }
+            return calls[slot].participant(user).map { $0.state == .joined && !$0.held } ?? false
         }
     }
 

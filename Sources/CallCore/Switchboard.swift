@@ -53,9 +53,13 @@ public struct Switchboard: Sendable {
     var freed: [HeldUsers.Part] = []
     /// Signals for pending addressees whose devices may not know of the call yet.
     var heldSignals = HeldSignals()
-    /// Users who came back to more calls than one turn notes.
+    /// Users with more calls than one turn looks at.
     var sweeps: [Sweep] = []
     var sweepTimer = TimerHandle.none
+    /// How much was looked at in this millisecond.
+    var swept = (at: Moment(0), looks: 0)
+    /// For how many participants deadlines were looked at in this millisecond.
+    var fired = 0
     /// Restored calls with open questions, which are asked again when all calls are there.
     private var unasked: [CallID] = []
     /// The effects of the `handle` under way.
@@ -81,12 +85,14 @@ public struct Switchboard: Sendable {
         keys = FingerprintFilter(seed: dice.next())
     }
 
-    /// The only way state changes. Deadlines up to `now` fire first, then `input` is handled.
+    /// The only way state changes. Deadlines up to `now` fire first, then `input` is handled. Of
+    /// very many some fire in later turns, but those of a call before what somebody does in it.
     /// `spent`: an empty array whose memory the effects may have.
     public mutating func handle(
         _ input: Input, at now: Moment, reusing spent: consuming [Effect] = []
     ) -> [Effect] {
         effects = consume spent
+        if case .deadlineReached = input { fired = 0 }
         advance(to: now)
         switch input {
         case .request(let request): receive(request)
@@ -209,9 +215,13 @@ public struct Switchboard: Sendable {
     /// The call `id`, live or just ended.
     public func call(_ id: CallID) -> Call? { calls[id] }
 
+    /// Deadlines that came together fire for so many participants in one turn, the others later.
+    static let firedAtOnce = 256
+
     private mutating func advance(to moment: Moment) {
-        now = max(now, moment)
-        while let key = wheel.next(upTo: now.milliseconds) {
+        if moment > now { (now, fired) = (moment, 0) }
+        while fired < Self.firedAtOnce, let key = wheel.next(upTo: now.milliseconds) {
+            fired += 1
             switch TimerKey(key) {
             case .call(let slot): fireDeadlines(of: slot)
             case .user(let place): userIsLost(place)
@@ -252,7 +262,7 @@ enum TimerKey {
     case call(CallSlot)
     case user(Int32)
     case staged(QuestionID)
-    /// See `Returning`.
+    /// See `Sweep`.
     case sweep
 
     init(_ key: UInt64) {

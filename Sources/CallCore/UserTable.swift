@@ -3,12 +3,6 @@
 import CallModel
 import Collections
 
-/// A user's part in a call, as a key.
-struct ParticipantKey: Hashable, Sendable {
-    let user: UserID
-    let call: CallID
-}
-
 /// A place in the table of calls.
 typealias CallSlot = Int32
 

@@ -27,6 +27,12 @@ public struct Moment: Hashable, Sendable, Comparable, BitwiseCopyable, CustomStr
         left.milliseconds - right.milliseconds
     }
 
+    /// Takes `moment` if it is earlier.
+    @inlinable
+    package mutating func lower(to moment: Moment?) {
+        if let moment, moment < self { self = moment }
+    }
+
     /// The milliseconds.
     public var description: String { String(milliseconds) }
 }

@@ -75,6 +75,11 @@ package struct TimerWheel: Sendable {
         release(handle.node)
     }
 
+    /// Whether the moment of a timer that has not come out yet has come by `now`; `none` is fine.
+    package func isDue(_ handle: TimerHandle, at now: Int64) -> Bool {
+        handle != .none && nodes[Int(handle.node)].at <= now
+    }
+
     /// The key of a timer whose moment has come, in order of their moments; nil: no more.
     package mutating func next(upTo now: Int64) -> UInt64? {
         while true {

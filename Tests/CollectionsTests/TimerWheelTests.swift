@@ -51,6 +51,10 @@ import Testing
                 var fired: [UInt64] = []
                 var moments: [Int64] = []
                 let due = model.timers
+                for (key, handle) in handles {
+                    let at = model.timers.first { $0.key == key }?.at ?? .max
+                    #expect(wheel.isDue(handle, at: now) == (at <= now))
+                }
                 while let key = wheel.next(upTo: now) {
                     fired.append(key)
                     moments.append(due.first { $0.key == key }?.at ?? -1)

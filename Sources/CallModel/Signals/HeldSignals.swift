@@ -1,10 +1,8 @@
 // Signals for pending participants whose devices do not know of the call yet.
 
-import CallModel
-
 /// Signals that wait until their addressees' devices know of the call, within bounds for each
 /// addressee and for each sender (G80).
-struct HeldSignals: Sendable {
+package struct HeldSignals: Sendable {
     private struct Waiting {
         var events: [CallEvent] = []
         var bytes = 0
@@ -14,10 +12,14 @@ struct HeldSignals: Sendable {
     /// What waits of each sender, over all calls.
     private var bytesOf: [UserID: Int] = [:]
 
-    var isEmpty: Bool { waiting.isEmpty }
+    /// Nothing waits.
+    package init() {}
+
+    /// Whether nothing waits.
+    package var isEmpty: Bool { waiting.isEmpty }
 
     /// Keeps a signal for `addressee`; false: there is no room for it.
-    mutating func hold(
+    package mutating func hold(
         _ event: CallEvent, for addressee: ParticipantKey, within settings: Settings
     ) -> Bool {
         guard case .signal(let sender, let data) = event.kind else { return false }
@@ -34,7 +36,7 @@ struct HeldSignals: Sendable {
     }
 
     /// Takes out what waits for `addressee`.
-    mutating func take(_ addressee: ParticipantKey) -> [CallEvent] {
+    package mutating func take(_ addressee: ParticipantKey) -> [CallEvent] {
         guard let taken = waiting.removeValue(forKey: addressee) else { return [] }
         for event in taken.events {
             guard case .signal(let sender, let data) = event.kind else { continue }
@@ -43,4 +45,15 @@ struct HeldSignals: Sendable {
         }
         return taken.events
     }
+}
+
+/// A user's part in a call, as a key.
+package struct ParticipantKey: Hashable, Sendable {
+    /// The user.
+    package let user: UserID
+    /// The call.
+    package let call: CallID
+
+    /// The part of `user` in `call`.
+    package init(user: UserID, call: CallID) { (self.user, self.call) = (user, call) }
 }
