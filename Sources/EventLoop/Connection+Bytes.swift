@@ -68,8 +68,19 @@ extension Connection {
         case .bytes(let count): deliver(count)
         case .notNow: break
         case .end: reachEnd()
-        case .failed(let error): fail(error)
+        case .failed(let error): if !endsLater(error) { fail(error) }
         }
+    }
+
+    /// Very many may go at once, as behind a proxy that is started anew: in a long turn the end of
+    /// one more waits for its own. Returns whether it does.
+    private func endsLater(_ error: EventLoopError? = nil) -> Bool {
+        guard phase == .open, loop.isTurnLong else { return false }
+        (peerEnded, wantsEnd) = (true, true)
+        failure = error
+        watch()
+        awaitTurn()
+        return true
     }
 
     /// Does what was put off in the last turn.
@@ -79,6 +90,11 @@ extension Connection {
     }
 
     private func goOn() {
+        if wantsEnd {
+            wantsEnd = false
+            if failure != nil { return finish() }
+            if phase == .open { handler?.connectionReachedEnd(self) }
+        }
         if isPutOff {
             endPuttingOff()
             lookAtSocket()
@@ -116,6 +132,7 @@ extension Connection {
     }
 
     func reachEnd() {
+        if endsLater() { return }
         peerEnded = true
         watch()
         switch phase {

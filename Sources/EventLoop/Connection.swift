@@ -77,6 +77,8 @@ public final class Connection: LoopHandle {
     var wantsDrained = false
     /// `notifyInNextTurn` waits for its answer.
     var wantsTurn = false
+    /// The peer's end waits for its turn.
+    var wantsEnd = false
     /// In the loop's list for its next turn.
     var isAwaitingTurn = false
     /// libuv has seen an error on the socket.

@@ -36,6 +36,12 @@ public final class EventLoop: @unchecked Sendable {
     private var awaiting: [Connection] = []
     private var afterSockets: [Connection] = []
     @exclusivity(unchecked) var strangers = StrangersTurn()
+    /// When the first connection of this turn asked whether it is long; 0: none did.
+    @exclusivity(unchecked) private var turnBegan: Int64 = 0
+    /// Replaced by tests.
+    @exclusivity(unchecked) var stopwatch: () -> Int64 = Clock.monotonicNanoseconds
+    /// A turn is long after so many nanoseconds.
+    private static let longTurn: Int64 = 3_000_000
     private var isRunning = false
     private(set) var isClosed = false
 
@@ -143,6 +149,14 @@ public final class EventLoop: @unchecked Sendable {
         set { strangers.limit = newValue.map { $0 * 1_000_000 } }
     }
 
+    /// Whether this turn has taken long already: who has much to say should say little of it, so
+    /// that everybody has a turn soon.
+    public var isTurnLong: Bool {
+        let now = stopwatch()
+        if turnBegan == 0 { turnBegan = now }
+        return now - turnBegan >= Self.longTurn
+    }
+
     /// A thread other than the owner's must not come here.
     func assertOwner(_ caller: StaticString = #function) {
         assert(pthread_equal(owner, pthread_self()) != 0, "\(caller) on a foreign thread")
@@ -170,16 +184,27 @@ extension EventLoop {
     /// The same, after the sockets were read once more.
     func callAfterSockets(_ connection: Connection) { afterSockets.append(connection) }
 
+    /// Those for whom this turn would get too long have theirs in the next one, in order.
     private func callAwaiting() {
         uv_idle_stop(idle)
-        let connections = awaiting
+        let (connections, begun) = (awaiting, stopwatch())
         awaiting = []
-        for connection in connections { connection.takeTurn() }
+        for (place, connection) in connections.enumerated() {
+            connection.takeTurn()
+            guard stopwatch() - begun >= Self.longTurn, place + 1 < connections.count else {
+                continue
+            }
+            let new = awaiting
+            awaiting = []
+            for connection in connections[(place + 1)...] + new { callInNextTurn(connection) }
+            return
+        }
     }
 
     /// Two arrays alternate, so that no memory is allocated in the long run.
     private func endTurn() {
         areTimersHeld = false
+        turnBegan = 0
         strangers.reset()
         for hook in hooks { hook() }
         swap(&unflushed, &flushing)

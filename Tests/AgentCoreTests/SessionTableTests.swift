@@ -58,6 +58,19 @@ import Testing
         #expect(again?.live == nil && table[phone]?.line === opening.live.line)
     }
 
+    @Test mutating func ofVeryManySessionsSomeEndAtOnce() {
+        for number in 0..<200 as Range<UInt64> {
+            let device = Address(UserID("ann"), DeviceID("\(number)"))
+            let live = table.open(device, over: line(), nil, newID: id(number), at: now).live
+            _ = live.session.welcomed(limits: limits)
+            _ = table.detach(live, at: now, limits: limits)
+        }
+        let end = now + limits.resumeWindow
+        var turns: [Int] = []
+        while table.hasExpired(at: end) { turns.append(table.expire(at: end).count) }
+        #expect(turns == [64, 64, 64, 8] && table.count == 0 && !table.hasDetached)
+    }
+
     @Test mutating func aSessionThatNobodyComesBackToEndsInTimeOnce() {
         let live = hello(1, over: line(), at: now).live
         _ = table.detach(live, at: now, limits: limits)

@@ -5,12 +5,12 @@ import CallClient
 import CallClientCore
 import CallModel
 import CallWire
-import EventLoop
 import JSON
 import Testing
 import WebProtocols
 
 @testable import AgentServer
+@testable import EventLoop
 
 @Suite struct TurnTests {
     private func nothing(_ id: Int) -> String {
@@ -32,6 +32,29 @@ import WebProtocols
         for id in 1...9 { bob.say(nothing(id)) }
         try rig.waiter.wait(for: "all answers") { (1...9).allSatisfy { bob.reply(to: $0) != nil } }
         #expect(turns == [4, 4, 1])
+    }
+
+    @Test func inALongTurnOfWhoeverHasMuchToSayOneMessageIsTaken() throws {
+        let rig = try GatewayRig { $0.messagesPerTurn = 4 }
+        defer { rig.close() }
+        let devices = try ["ann", "bob", "cat"].map { try rig.device($0) }
+        // Each look at the stopwatch is 2 ms after the last one: the third one is in a long turn.
+        var elapsed: Int64 = 1
+        rig.waiter.loop.stopwatch = {
+            elapsed += 2_000_000
+            return elapsed
+        }
+        var (before, turns) = (rig.gateway.desk.figures.requests.total, [UInt64]())
+        rig.waiter.loop.atEndOfTurn {
+            let taken = rig.gateway.desk.figures.requests.total
+            if taken > before { turns.append(taken - before) }
+            before = taken
+        }
+        for id in 1...9 { for device in devices { device.say(nothing(id)) } }
+        try rig.waiter.wait(for: "all answers") {
+            (1...9).allSatisfy { id in devices.allSatisfy { $0.reply(to: id) != nil } }
+        }
+        #expect(turns.reduce(0, +) == 27 && turns.allSatisfy { $0 <= 9 })
     }
 
     @Test func ofRequestsOverHTTPATurnTakesSoManyAndAllAreAnsweredInOrder() throws {
@@ -159,6 +182,24 @@ import WebProtocols
         alice.begin(60_000, of: 60_010)
         _ = try rig.device("cat")
         #expect(rig.gateway.beginners.bytes == 0 && !bob.isClosed && !alice.isClosed)
+    }
+
+    @Test func oneTurnAsksSoManyWhetherTheyAreThere() throws {
+        let rig = try GatewayRig {
+            $0.newcomersPerTurn = 1
+            $0.session.pingInterval = 0
+        }
+        defer { rig.close() }
+        for number in 0..<20 { _ = try rig.device("user-\(number)") }
+        // Nothing of it has left, for no turn is over. A ping takes two bytes.
+        var (turns, before) = ([Int](), rig.gateway.unsentBytes)
+        for _ in 0..<3 {
+            rig.gateway.runHousekeeping()
+            turns.append((rig.gateway.unsentBytes - before) / 2)
+            before = rig.gateway.unsentBytes
+        }
+        // A round may have been under way.
+        #expect(turns.reduce(0, +) == 20 && turns.allSatisfy { $0 <= 8 })
     }
 
     @Test func oneTurnEndsSoManyWhoseTimeIsOverTheNextOneGoesOn() throws {

@@ -77,6 +77,43 @@ import Testing
         #expect(turns == [3, 3, 1, 1, 1, 1])
     }
 
+    @Test(arguments: [false, true])
+    func ofVeryManyWhoGoAtOnceSomeEndInEachTurn(isReset: Bool) throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        // Each look at the stopwatch is 1 ms after the last one: three fill a turn.
+        var elapsed: Int64 = 1
+        rig.loop.stopwatch = {
+            elapsed += 1_000_000
+            return elapsed
+        }
+        var (count, gone): (Int, [Int]) = (0, [0])
+        let listener = try rig.listen { connection in
+            let peer = Peer()
+            peer.onClosed = { _, error in
+                #expect((error != nil) == isReset)
+                gone[gone.count - 1] += 1
+            }
+            connection.handler = peer
+            connection.isKnown = true
+            count += 1
+        }
+        let clients = try (0..<12).map { _ in try bareConnection(to: listener.endpoint) }
+        rig.loop.atEndOfTurn {
+            if gone.last ?? 0 > 0 { gone.append(0) }
+            if count == 12 {
+                count = 0
+                for client in clients {
+                    if isReset { Connection.resetAtClose(client) }
+                    close(client)
+                }
+            }
+            if gone.reduce(0, +) == 12 { rig.finish() }
+        }
+        rig.run()
+        #expect(gone.reduce(0, +) == 12 && gone.allSatisfy { $0 <= 6 })
+    }
+
     @Test func withoutABoundStrangersAreServedInOneTurn() throws {
         let rig = try Rig()
         defer { rig.close() }

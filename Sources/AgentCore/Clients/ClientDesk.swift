@@ -240,10 +240,15 @@ public final class ClientDesk {
     /// To be called now and then: ends sessions whose time to resume is over, and forgets the rates
     /// of users who have asked little lately.
     public func lookAround(at now: Moment) {
+        endSessions(at: now)
+        rates.forget(over: &ratesMark, at: now)
+    }
+
+    /// Ends some of the sessions whose time to resume is over; `sessions.hasExpired` tells of more.
+    public func endSessions(at now: Moment) {
         for address in sessions.expire(at: now) where !exchange.shows(.sessionForEver) {
             exchange.feed(.deviceGone(address.user, address.device, bye: false))
         }
-        rates.forget(over: &ratesMark, at: now)
     }
 }
 

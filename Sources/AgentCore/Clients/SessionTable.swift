@@ -55,7 +55,9 @@ public struct SessionTable {
     /// The session that was asked for last: mostly it is told the next thing too.
     private var recent: LiveSession?
     /// Those without a line, in the order in which they expire.
-    private var detached: [(address: Address, id: SessionID, until: Moment)] = []
+    private var detached = Queue<(address: Address, id: SessionID, until: Moment)>()
+    /// So many expire at once: each of them may be told in calls.
+    static let expireMax = 64
 
     /// What became of a `hello`.
     public struct Opening {
@@ -74,7 +76,12 @@ public struct SessionTable {
     public var count: Int { slab.count }
 
     /// Whether one of them has yet to come back.
-    public var hasDetached: Bool { !detached.isEmpty }
+    public var hasDetached: Bool { detached.count > 0 }
+
+    /// Whether the time of one of them is over.
+    public func hasExpired(at now: Moment) -> Bool {
+        detached.first.map { $0.until <= now } ?? false
+    }
 
     /// The session of a device; nil: it has none.
     public subscript(address: Address) -> LiveSession? {
@@ -179,21 +186,20 @@ public struct SessionTable {
         return lines
     }
 
-    /// Ends sessions whose time to come back is over.
+    /// Ends sessions whose time to come back is over, at most `expireMax` of them.
     ///
     /// - Returns: whose they were.
     public mutating func expire(at now: Moment) -> [Address] {
-        let count = detached.prefix { $0.until <= now }.count
-        guard count > 0 else { return [] }
         var gone: [Address] = []
-        for (address, id, _) in detached.prefix(count) {
+        while gone.count < Self.expireMax, hasExpired(at: now),
+            let (address, id, _) = detached.removeFirst()
+        {
             guard let live = self[address], live.session.id == id,
                 live.session.expire(at: now)
             else { continue }
             _ = remove(address)
             gone.append(address)
         }
-        detached.removeFirst(count)
         return gone
     }
 }

@@ -160,7 +160,7 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
 
     func connection(_ connection: Connection, received bytes: UnsafeRawBufferPointer) {
         owner?.linkIsAlive(self)
-        if behind.isEmpty { allowance = bounds.messages }
+        if behind.isEmpty { allowance = share }
         if behind.isEmpty, !isHeld {
             // The decoder unmasks in place: the bytes are the loop's read buffer, which nobody
             // else looks at before the next read.
@@ -178,9 +178,12 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     }
 
     func connectionHasTurn(_ connection: Connection) {
-        allowance = bounds.messages
+        allowance = share
         proceed()
     }
+
+    /// Messages of a turn: where very many connections have much to say, one of each.
+    private var share: Int32 { transport.loop.isTurnLong ? 1 : bounds.messages }
 
     /// A peer that has sent everything may still want the response over HTTP.
     func connectionReachedEnd(_ connection: Connection) {

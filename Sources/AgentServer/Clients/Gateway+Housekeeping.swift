@@ -24,9 +24,9 @@ extension Gateway {
         let wall = Clock.wallMilliseconds()
         if lookedAt == 0 { lookAtTables(at: now) }
         let end = min(lookedAt + Self.looksMax, links.count)
-        var ends = 0
-        while lookedAt < end, ends < limits.newcomersPerTurn {
-            if look(at: links[lookedAt], now, wall: wall) { ends += 1 }
+        var left = limits.newcomersPerTurn * Look.end.cost
+        while lookedAt < end, left > 0 {
+            left -= look(at: links[lookedAt], now, wall: wall).cost
             lookedAt += 1
         }
         if lookedAt < links.count { return scheduleHousekeeping(after: 1) }
@@ -37,41 +37,66 @@ extension Gateway {
     /// Links that are checked in one turn: about a millisecond.
     private static let looksMax = 4_096
 
+    /// What comes of a look at a link.
+    private enum Look {
+        case nothing, ping, end
+
+        /// What that takes: a ping is written by itself, an end is told besides.
+        var cost: Int {
+            switch self {
+            case .nothing: 0
+            case .ping: 1
+            case .end: 8
+            }
+        }
+    }
+
+    /// Ends sessions whose time to resume is over, some in each turn: they may be very many when
+    /// all went at once.
+    func endSessions() {
+        let now = exchange.now()
+        desk.endSessions(at: now)
+        if desk.sessions.hasExpired(at: now) { expiring?.arm(after: 1) }
+    }
+
     private func lookAtTables(at now: Moment) {
         desk.lookAround(at: now)
+        if desk.sessions.hasExpired(at: now) { expiring?.arm(after: 1) }
         invitations.withLock { $0.forget(at: now) }
         admission.forget(at: now, limits: limits)
         tellLateRefusals(at: now)
         moveSome()
     }
 
-    /// Returns whether it closes the link.
-    private func look(at link: ClientLink, _ now: Moment, wall: Int64) -> Bool {
+    private func look(at link: ClientLink, _ now: Moment, wall: Int64) -> Look {
         if link.isWebSocket {
-            look(after: link, at: now, wall: wall)
-            return !link.isWebSocket
+            let isPinged = look(after: link, at: now, wall: wall)
+            return link.isWebSocket ? isPinged ? .ping : .nothing : .end
         }
-        guard link.isOverdue(at: now, limits: limits) else { return false }
+        guard link.isOverdue(at: now, limits: limits) else { return .nothing }
         if link.incompleteBytes > 0 { giveUp(link) } else { link.end() }
-        return true
+        return .end
     }
 
-    private func look(after link: ClientLink, at now: Moment, wall: Int64) {
+    /// Returns whether it is pinged.
+    private func look(after link: ClientLink, at now: Moment, wall: Int64) -> Bool {
         if link.line.isLate(at: now) {
-            return desk.handle(.deadlineReached, of: link.line)
+            desk.handle(.deadlineReached, of: link.line)
+        } else if let end = link.line.identity?.token?.expiresAt, wall >= end + limits.tokenLeeway {
+            dismiss(link, .expired, "the token has run out")
+        } else if link.isMessageOverdue(at: now, limits: limits) {
+            giveUp(link)
+        } else {
+            if link.isExcused() { link.line.keepAlive.heard(at: now) }
+            switch link.line.keepAlive.due(at: now, limits: limits.session) {
+            case .nothing: break
+            case .ping:
+                link.ping()
+                return true
+            case .close: dismiss(link, .pingTimeout, "nothing heard")
+            }
         }
-        if let end = link.line.identity?.token?.expiresAt, wall >= end + limits.tokenLeeway {
-            return dismiss(link, .expired, "the token has run out")
-        }
-        if link.isMessageOverdue(at: now, limits: limits) {
-            return giveUp(link)
-        }
-        if link.isExcused() { link.line.keepAlive.heard(at: now) }
-        switch link.line.keepAlive.due(at: now, limits: limits.session) {
-        case .nothing: break
-        case .ping: link.ping()
-        case .close: dismiss(link, .pingTimeout, "nothing heard")
-        }
+        return false
     }
 
     /// Closes a connection whose peer may never answer: its device counts as gone from now on.

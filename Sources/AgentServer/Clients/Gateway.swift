@@ -40,6 +40,8 @@ final class Gateway {
     /// Links that have begun too much and are closed, a few in each turn.
     var greedy: [ClientLink] = []
     var sendingAway: Timer?
+    /// Ends sessions, some in each turn.
+    private(set) var expiring: Timer?
     /// Links with much unsent: those found in this turn, and in the one before.
     var watched: [ClientLink] = []
     var judged: [ClientLink] = []
@@ -107,6 +109,7 @@ final class Gateway {
         housekeeping = Timer(on: loop) { [unowned self] in runHousekeeping() }
         restTimer = Timer(on: loop) { [unowned self] in endRest() }
         sendingAway = Timer(on: loop) { [unowned self] in sendGreedyAway() }
+        expiring = Timer(on: loop) { [unowned self] in endSessions() }
         loop.atEndOfTurn { [unowned self] in judgeSlowReaders() }
     }
 

@@ -49,8 +49,9 @@ extension FrontEnd {
         if lookedAt == 0 { admission.forget(at: moment, limits: limits) }
         if lastStream > Self.nearlyAllStreams { owner.renew() }
         let end = min(lookedAt + Self.looksAtOnce, clients.count)
-        while lookedAt < end {
-            look(after: clients[lookedAt], at: moment)
+        var left = Self.asksAtOnce
+        while lookedAt < end, left > 0 {
+            if look(after: clients[lookedAt], at: moment) { left -= 1 }
             lookedAt += 1
         }
         let isDone = lookedAt >= clients.count
@@ -62,26 +63,35 @@ extension FrontEnd {
     private static let nearlyAllStreams = UInt32.max / 2
     /// Clients that are looked after in one turn.
     private static let looksAtOnce = 4_096
+    /// Of these, who are pinged or closed.
+    private static let asksAtOnce = 128
 
-    private func look(after client: FrontClient, at moment: Moment) {
+    /// Returns whether it is pinged or closed.
+    private func look(after client: FrontClient, at moment: Moment) -> Bool {
         let link = client.link
         guard link.isWebSocket else {
-            if link.isOverdue(at: moment, limits: limits) { link.end() }
-            return
+            guard link.isOverdue(at: moment, limits: limits) else { return false }
+            link.end()
+            return true
         }
         report(client, atLeast: 1)
         if client.state.hello == nil, link.line.isLate(at: moment) {
-            return link.close(.protocolError)
+            link.close(.protocolError)
+            return true
         }
-        if link.isMessageOverdue(at: moment, limits: limits) { return link.giveUp() }
+        if link.isMessageOverdue(at: moment, limits: limits) {
+            link.giveUp()
+            return true
+        }
         if link.isExcused() { link.line.keepAlive.heard(at: moment) }
         switch link.line.keepAlive.due(at: moment, limits: limits.session) {
-        case .nothing: break
+        case .nothing: return false
         case .ping: link.ping()
         case .close:
             leave(client, isSilent: true)
             link.close(.pingTimeout, "nothing heard")
         }
+        return true
     }
 }
 

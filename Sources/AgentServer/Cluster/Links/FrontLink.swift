@@ -4,6 +4,7 @@ import AgentCore
 import CallModel
 import CallWire
 import ClusterCore
+import Collections
 import EventLoop
 import StoreContract
 import WebProtocols
@@ -224,7 +225,7 @@ final class FrontLink: ConnectionHandler {
             done(.refused(.unavailable, "the link to node \(node) is gone"))
         }
         let clients = streams.removeAll()
-        owner?.leaving.append(contentsOf: clients)
+        for client in clients { owner?.leaving.append(client) }
         owner?.linkHasLeft(self)
     }
 

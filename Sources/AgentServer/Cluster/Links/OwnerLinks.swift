@@ -5,6 +5,7 @@ import CallModel
 import CallWire
 import ClusterCore
 import ClusterStorage
+import Collections
 import EventLoop
 import WebProtocols
 
@@ -49,10 +50,12 @@ final class OwnerLinks {
     private var watch: Timer?
     /// Looks after the rest of the clients.
     private var lookTimer: Timer?
+    /// Makes the loop turn for the rest of those that are gone.
+    private var partTimer: Timer?
     /// Clients of whom something is to be told at the end of this turn.
     var touched: [RemoteClient] = []
     /// Clients that are gone, and whose lines end with this turn.
-    var leaving: [RemoteClient] = []
+    var leaving = Queue<RemoteClient>()
     private lazy var trouble = LinkTrouble(log)
     private var lookedAt: Int64 = 0
     /// Links whose clients are still to be looked after in this round.
@@ -60,6 +63,8 @@ final class OwnerLinks {
 
     /// Clients that are looked after in one turn.
     private static let looksAtOnce = 4_096
+    /// Clients that part in one turn: with a link all of a node are gone.
+    static let partingsMax = 128
 
     /// Listens at once.
     init(
@@ -73,6 +78,7 @@ final class OwnerLinks {
         }
         watch = Timer(on: loop) { [unowned self] in look() }
         lookTimer = Timer(on: loop) { [unowned self] in lookAfterSome() }
+        partTimer = Timer(on: loop) {}
         watch?.arm(after: plan.times.pulse)
         loop.atEndOfTurn { [unowned self] in endTurn() }
         gateway.remote = self
@@ -172,7 +178,7 @@ final class OwnerLinks {
     func close() {
         listener?.close()
         endAll()
-        (watch, lookTimer) = (nil, nil)
+        (watch, lookTimer, partTimer) = (nil, nil, nil)
     }
 
     // MARK: Looking after them
@@ -211,12 +217,12 @@ final class OwnerLinks {
     }
 
     private func endTurn() {
-        // What ends may end others: until nobody is left.
-        while !leaving.isEmpty {
-            let gone = leaving
-            leaving = []
-            for client in gone { client.connectionIsGone() }
+        // What ends may end others: they come behind them.
+        for _ in 0..<Self.partingsMax {
+            guard let client = leaving.removeFirst() else { break }
+            client.connectionIsGone()
         }
+        if leaving.count > 0 { partTimer?.arm(after: 1) }
         guard !touched.isEmpty else { return }
         let clients = touched
         touched = []
