@@ -17,6 +17,11 @@ public final class UnsentSignals {
             self.count = count
             self.bytes = bytes
         }
+
+        fileprivate mutating func add(_ count: Int, _ bytes: Int) {
+            self.count += count
+            self.bytes += bytes
+        }
     }
 
     private struct Signal {
@@ -27,6 +32,8 @@ public final class UnsentSignals {
     }
 
     private var signals = Queue<Signal>()
+    /// Of each sender with a signal: others may have thousands here, and each of his asks for it.
+    private var shares: [UserID: Share] = [:]
     /// What is unsent of all.
     public private(set) var all = Share()
 
@@ -40,26 +47,20 @@ public final class UnsentSignals {
     ///   - end: how many bytes the connection will have sent in all when it has sent it.
     public func note(from sender: UserID, bytes: Int, end: UInt64) {
         signals.append(Signal(sender: sender, bytes: bytes, end: end))
-        all.count += 1
-        all.bytes += bytes
+        all.add(1, bytes)
+        shares[sender, default: Share()].add(1, bytes)
     }
 
     /// The connection has sent so many bytes in all.
     public func sent(_ count: UInt64) {
         while let oldest = signals.first, oldest.end <= count {
             _ = signals.removeFirst()
-            all.count -= 1
-            all.bytes -= oldest.bytes
+            all.add(-1, -oldest.bytes)
+            shares[oldest.sender]?.add(-1, -oldest.bytes)
+            if shares[oldest.sender]?.count == 0 { shares[oldest.sender] = nil }
         }
     }
 
     /// What is unsent of `sender`.
-    public func share(of sender: UserID) -> Share {
-        var share = Share()
-        for signal in signals.values where signal.sender == sender {
-            share.count += 1
-            share.bytes += signal.bytes
-        }
-        return share
-    }
+    public func share(of sender: UserID) -> Share { shares[sender] ?? Share() }
 }

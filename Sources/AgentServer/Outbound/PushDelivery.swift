@@ -82,6 +82,7 @@ final class PushDelivery {
     private var plan = OutboundPlan()
     private var jobs: [JobID: Job] = [:]
     private var shares: CauseShares
+    /// Jobs that tell of invitations: those that may still be stopped.
     private var jobsOfCalls: [CallID: [JobID]] = [:]
     private var pushes: [String: DevicePush] = [:]
     private let unconfirmed: UnconfirmedChanges
@@ -154,7 +155,7 @@ final class PushDelivery {
         }
         jobs[id] = Job(stored: job)
         shares.take(SendingCause(job.cause))
-        jobsOfCalls[job.callID, default: []].append(id)
+        if job.kind == .invite { jobsOfCalls[job.callID, default: []].append(id) }
         let isKnown = exchange.switchboard.call(job.callID) != nil
         let query = StoreQuery.registrations(job.user, with: isKnown ? nil : job.callID)
         exchange.find(query) { [weak self] in self?.found($0, for: id) }
@@ -461,18 +462,22 @@ final class PushDelivery {
     /// A call has changed: a user who has answered need not be woken any more.
     func changed(_ call: Call) {
         guard let ids = jobsOfCalls[call.id] else { return }
-        for id in ids {
-            guard let job = jobs[id]?.stored, job.kind == .invite else { continue }
-            let state = call.participant(job.user)?.state
-            guard !call.isLive || state?.mayAnswer != true else { continue }
-            for name in jobs[id]?.open ?? [] { pushes[name]?.isMissed = state == .timedOut }
+        // Each is stopped once: whoever is called again and again leaves very many behind, and
+        // their receivers may never answer.
+        let left = ids.filter { id in
+            guard let job = jobs[id] else { return false }
+            let state = call.participant(job.stored.user)?.state
+            guard !call.isLive || state?.mayAnswer != true else { return true }
+            for name in job.open { pushes[name]?.isMissed = state == .timedOut }
             stopTrying(id)
+            return job.open.isEmpty
         }
+        if left.count < ids.count { jobsOfCalls[call.id] = left.isEmpty ? nil : left }
     }
 
     private func stopAnnouncing(_ call: CallID, to user: UserID) {
         for id in jobsOfCalls[call] ?? [] {
-            guard let job = jobs[id]?.stored, job.kind == .invite, job.user == user else {
+            guard let job = jobs[id]?.stored, job.user == user else {
                 continue
             }
             stopTrying(id)
