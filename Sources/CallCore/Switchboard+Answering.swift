@@ -85,7 +85,7 @@ extension Switchboard {
             guard slot != chosen, board.calls[slot].allows(.hold), part.state == .joined,
                 !part.held || (andHeld && !holding),
                 // Whoever joined it later chose otherwise.
-                board.now == since || part.answeredAt.map({ $0 < since }) ?? true
+                part.answeredAt.map({ $0 <= since }) ?? true
             else { return false }
             guard holding else {
                 board.endCall(slot, by: asker)

@@ -60,12 +60,13 @@ extension Switchboard {
     mutating func goOnSweeping() {
         sweepTimer = .none
         var left = Self.looksAtOnce - looks()
-        swept.looks = Self.looksAtOnce
+        swept.looks += left
         while left > 0, !sweeps.isEmpty {
             var one = sweeps.removeFirst()
             goOn(&one, &left)
             if !one.calls.isEmpty { sweeps.insert(one, at: 0) }
         }
+        swept.looks -= left
         goOnLater()
     }
 

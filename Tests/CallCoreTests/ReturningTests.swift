@@ -93,8 +93,10 @@ import Testing
 
     @Test mutating func whoComesAgainGoesOnWhereHeWas() {
         call(200, by: "mallory")
-        for _ in 0..<4 { _ = hello(at: start) }
-        #expect(known == 200 && board.sweeps.isEmpty)
+        for later in 0..<4 as Range<Milliseconds> { _ = hello(at: start + later) }
+        #expect(known == 200)
+        _ = run(until: start + 100)
+        #expect(board.sweeps.isEmpty)
     }
 
     @Test mutating func whoGoesAtOnceWasThereAllTheSame() {
