@@ -19,6 +19,8 @@ WITHOUT = ('<noscript>These pages need JavaScript. '
 FAINT, READABLE = "--color-syntax-comments:#707f8c", "--color-syntax-comments:#566370"
 # For cards of social networks, which come to no console, and what pages are made from.
 NEEDLESS = ("developer-og.jpg", "developer-og-twitter.jpg", "index-template.html")
+# The compiler's names of symbols. No page shows them, and they are a twentieth of the packed site.
+UNSEEN = ("externalID", "preciseIdentifier")
 # What DocC colours; pages ask for it by the name of the language.
 COLOURED = ("c", "cpp", "css", "diff", "http", "java", "llvm", "objectivec", "perl", "php", "ruby",
             "scss")
@@ -51,7 +53,7 @@ def main(site, base, script):
     # The order of names within DocC's objects is another one each time.
     for path in sorted(site.rglob("*.json")):
         value = json.loads(path.read_text(encoding="utf-8"))
-        path.write_text(packed(value), encoding="utf-8")
+        path.write_text(packed(seen(value)), encoding="utf-8")
     drop_languages(site)
     # It asks for these, and would go on without, after a complaint.
     (site / "theme-settings.json").write_text("{}", encoding="utf-8")
@@ -69,6 +71,13 @@ def drop_languages(site):
     for name in set(COLOURED) - used:
         for path in site.glob(f"js/highlight-js-{name}-js.*.js"):
             path.unlink()
+
+
+def seen(value):
+    """What pages show of a value."""
+    if isinstance(value, dict):
+        return {name: seen(one) for name, one in value.items() if name not in UNSEEN}
+    return [seen(one) for one in value] if isinstance(value, list) else value
 
 
 def packed(value):

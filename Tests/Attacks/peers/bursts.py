@@ -15,7 +15,7 @@ ATTACK = Attack(aims_at="what many say in one turn of the loop", rules=(14, 29),
 def attack(scene):
     lines = [scene.enter(f"mallory-{account}", f"device-{device}").socket
              for account in range(ACCOUNTS) for device in range(DEVICES)]
-    said = message("call.invite", 1, invitees=["nobody"], mode="common", timeout_ms=500) * EACH
+    said = message("call.invite", 1, invitees=["nobody"], mode="common", timeout_ms=1_000) * EACH
     for line in lines:
         line.setblocking(False)
     while scene.goes_on():

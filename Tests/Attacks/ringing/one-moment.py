@@ -27,5 +27,6 @@ def attack(scene):
                 answered += "re" in caller.message()
             scene.taken.value += answered
         scene.asked.value = True
+        scene.blows.value += 1
         caller.close()
     scene.rest(moment + 1 - time.monotonic())
