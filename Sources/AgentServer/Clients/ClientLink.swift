@@ -121,6 +121,8 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     var unreadBytes = 0
     /// Bytes that were sent to it in all when everything is sent that its hello brought.
     private var greetedUntil: UInt64 = 0
+    /// Its hello was answered, and nobody has looked at what it reads since.
+    private var isNewlyGreeted = false
     /// Place in the gateway's list of links.
     var index = 0
     /// The part of `incompleteBytes` that the gateway has counted, and the place in its list of
@@ -450,11 +452,16 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     var sentBytes: UInt64 { transport.sentBytes }
     func sendNow() { transport.sendNow() }
     func noteTold() { owner?.linkWasTold(self) }
-    func noteGreeted() { greetedUntil = transport.sentBytes + UInt64(transport.unsentBytes) }
+    func noteGreeted() { isNewlyGreeted = true }
 
     /// What the client has not read of what was sent after its hello. A long list of calls that
-    /// wait for somebody comes at once, and is no sign of a slow reader.
-    var unreadSinceGreeted: Int {
+    /// wait for somebody comes at once, with an event for each, and is no sign of a slow reader:
+    /// at the first look nothing counts.
+    func unreadSinceGreeted() -> Int {
+        if isNewlyGreeted {
+            isNewlyGreeted = false
+            greetedUntil = transport.sentBytes + UInt64(transport.unsentBytes)
+        }
         let owed = max(greetedUntil, transport.sentBytes) - transport.sentBytes
         return max(0, unsentBytes - Int(owed))
     }

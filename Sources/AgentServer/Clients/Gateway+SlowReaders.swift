@@ -32,7 +32,7 @@ extension Gateway {
                 noteUnread(by: link)
                 continue
             }
-            if link.isWebSocket, link.unreadSinceGreeted > limits.unsentBytes {
+            if link.isWebSocket, link.unreadSinceGreeted() > limits.unsentBytes {
                 cutOff(link)
             } else if link.unsentBytes > watchedBytes(of: link) {
                 boundUser(of: link)

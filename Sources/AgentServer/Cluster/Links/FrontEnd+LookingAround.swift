@@ -21,7 +21,7 @@ extension FrontEnd {
     func endTurn() {
         for client in judged {
             client.link.isWatched = false
-            if client.link.isWebSocket, client.link.unreadSinceGreeted > limits.unsentBytes {
+            if client.link.isWebSocket, client.link.unreadSinceGreeted() > limits.unsentBytes {
                 slowReaders += 1
                 leave(client)
                 client.isLeaving = true
