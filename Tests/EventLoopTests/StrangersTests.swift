@@ -11,6 +11,15 @@ import Testing
         for client in clients { send(client, "x", 1, 0) }
     }
 
+    /// Each look at it is so many nanoseconds after the last one.
+    private func stopwatch(_ step: Int64) -> () -> Int64 {
+        var elapsed: Int64 = 0
+        return {
+            elapsed += step
+            return elapsed
+        }
+    }
+
     @Test func strangersHaveTheirPartOfATurnInOrderAndWhoIsKnownIsNotPutOff()
         throws
     {
@@ -18,11 +27,7 @@ import Testing
         defer { rig.close() }
         rig.loop.strangersTime = 1
         // Each look at the stopwatch is 0.4 ms after the last one, so that three fill a part.
-        var elapsed: Int64 = 0
-        rig.loop.strangers.stopwatch = {
-            elapsed += 400_000
-            return elapsed
-        }
+        rig.loop.strangers.stopwatch = stopwatch(400_000)
         var connections: [Connection] = []
         var (heard, turns): ([Int], [[Int]]) = ([], [])
         let listener = try rig.listen { connection in
@@ -52,11 +57,7 @@ import Testing
         let rig = try Rig()
         defer { rig.close() }
         rig.loop.strangersTime = 1
-        var elapsed: Int64 = 0
-        rig.loop.strangers.stopwatch = {
-            elapsed += 400_000
-            return elapsed
-        }
+        rig.loop.strangers.stopwatch = stopwatch(400_000)
         var turns: [Int] = []
         var count = 0
         let listener = try rig.listen { connection in
@@ -140,11 +141,7 @@ import Testing
         let rig = try Rig()
         defer { rig.close() }
         rig.loop.strangersTime = 1
-        var elapsed: Int64 = 0
-        rig.loop.strangers.stopwatch = {
-            elapsed += 1_000_000
-            return elapsed
-        }
+        rig.loop.strangers.stopwatch = stopwatch(1_000_000)
         var (connections, ended): ([Connection], Int) = ([], 0)
         let listener = try rig.listen { connection in
             let peer = Peer()
