@@ -35,11 +35,8 @@ struct CallTable: Sendable {
 
     /// A place for the live call `id`. The caller of this function puts the call there.
     mutating func open(_ id: CallID) -> CallSlot {
-        let slot: CallSlot
-        if let reused = free.popLast() {
-            slot = reused
-        } else {
-            slot = CallSlot(slab.count)
+        let slot = free.popLast() ?? CallSlot(slab.count)
+        if Int(slot) == slab.count {
             slab.append(Self.vacant)
             timers.append(.none)
         }

@@ -45,9 +45,8 @@ struct HeldUsers: Sendable {
     /// All parts in the invitation that makes `call`.
     static func parts(of call: Call) -> [Part] {
         var parts: [Part] = [.caller(call.caller), .member(call.caller)]
-        for index in 1..<call.participants.count {
-            let user = call.participants[index].user
-            parts += [.member(user), .pair(caller: call.caller, callee: user)]
+        for other in call.participants.dropFirst() {
+            parts += [.member(other.user), .pair(caller: call.caller, callee: other.user)]
         }
         return parts
     }

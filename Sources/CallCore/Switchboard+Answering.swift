@@ -80,10 +80,11 @@ extension Switchboard {
         of asker: Asker, but chosen: CallSlot, holding: Bool, andHeld: Bool = true
     ) {
         guard let place = users.find(asker.user), users[place].calls.count > 1 else { return }
-        sweep(place) { [since = now] board, slot, index in
+        let settle: Sweep.Act = { [since = now] board, slot, index in
             let part = board.calls[slot].participants[index]
             guard slot != chosen, board.calls[slot].allows(.hold), part.state == .joined,
-                !part.held || (andHeld && !holding),
+                holding
+                    ? !part.held && board.calls[slot].state == .active : !part.held || andHeld,
                 // Whoever joined it later chose otherwise.
                 part.answeredAt.map({ $0 <= since }) ?? true
             else { return false }
@@ -91,12 +92,20 @@ extension Switchboard {
                 board.endCall(slot, by: asker)
                 return true
             }
-            guard board.calls[slot].state == .active else { return false }
             var commit = board.change(slot, by: asker.actor)
             commit.hold(index, true)
             board.finish(&commit)
             return true
         }
+        for number in sweeps.indices where sweeps[number].user == asker.user {
+            guard let before = sweeps[number].chosen else { continue }
+            // Each call ends up as if no sweep had to wait: older ones leave out the new choice.
+            sweeps[number].calls.removeAll { $0 == chosen }
+            if calls[before].isLive, let index = calls[before].index(of: asker.user) {
+                _ = settle(&self, before, index)
+            }
+        }
+        sweep(place, holding ? .hold : andHeld ? .endAlsoHeld : .end, but: chosen, settle)
     }
 
     // MARK: call.accept_ack

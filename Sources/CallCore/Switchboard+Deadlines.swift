@@ -33,10 +33,9 @@ extension Switchboard {
         guard calls[slot].participants[index].state.mayAnswer,
             let deadline = calls[slot].participants[index].deadlineAt
         else { return nil }
-        let isStaged =
-            !waiting.isEmpty
-            && self.isStaged(calls[slot].participants[index].user, calls[slot].id)
-        return isStaged ? deadline + settings.shapingGrace : deadline
+        guard !waiting.isEmpty, isStaged(calls[slot].participants[index].user, calls[slot].id)
+        else { return deadline }
+        return deadline + settings.shapingGrace
     }
 
     /// Fires the due deadlines of a call, one kind in one commit, until none is due. A deadline
@@ -125,11 +124,10 @@ extension Switchboard {
         let call = calls[slot]
         let timer: TimerName
         let end: Call.End
-        if isDue(call.mediaAlarm) {
-            let isReconnect = call.media == .reconnecting
-            (timer, end) =
-                isReconnect
-                ? (.reconnect, Call.End(.connectionLost)) : (.connect, Call.End(.connectTimeout))
+        if isDue(call.mediaAlarm), call.media == .reconnecting {
+            (timer, end) = (.reconnect, Call.End(.connectionLost))
+        } else if isDue(call.mediaAlarm) {
+            (timer, end) = (.connect, Call.End(.connectTimeout))
         } else if isDue(call.idleAlarm) {
             (timer, end) = (.idle, Call.End(.idle))
         } else if call.createdAt + settings.callAgeMax <= now {

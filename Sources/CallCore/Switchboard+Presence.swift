@@ -155,7 +155,7 @@ extension Switchboard {
         users[place].isOnline = false
         users[place].isLost = true
         tellPresence(users[place].id, online: false)
-        sweep(place, isLost: true) { board, slot, index in
+        sweep(place, .lost) { board, slot, index in
             guard board.calls[slot].participants[index].wasConnected else { return false }
             board.lost(slot, index, bye: bye)
             return true

@@ -175,9 +175,7 @@ extension Switchboard {
     ) throws(Refusal) {
         guard let device = asker.device else { throw .wrongState("a policy has no device") }
         let address = Address(asker.user, device)
-        answer(
-            asker, .done,
-            storing: [.registration(address, provider: provider, registration)])
+        answer(asker, .done, storing: [.registration(address, provider: provider, registration)])
     }
 
     /// Replies to a request and to its repetitions, storing the reply under the request's key.

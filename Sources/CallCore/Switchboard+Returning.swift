@@ -9,10 +9,14 @@ struct Sweep: Sendable {
     /// What is done in a call where the user is the participant at that index; false: nothing is.
     typealias Act = @Sendable (inout Switchboard, CallSlot, Int) -> Bool
 
+    /// Why it is done. Of each reason a user has one sweep at most: asking again adds none.
+    enum Reason { case back, lost, hold, end, endAlsoHeld }
+
     let user: UserID
-    /// Whether it is lost, or back; nil: neither.
-    let isLost: Bool?
+    let reason: Reason
     let act: Act
+    /// The call for which the user settles the others.
+    let chosen: CallSlot?
     /// The last element is the next one: taking it off an array is cheap at the end.
     var calls: [CallSlot]
 }
@@ -28,8 +32,8 @@ extension Switchboard {
 
     /// Notes in the user's live calls that it is connected: only such users can be lost (A20).
     mutating func noteConnected(_ place: Int32) {
-        sweeps.removeAll { $0.user == users[place].id && $0.isLost != nil }
-        sweep(place, isLost: false) { board, slot, index in
+        sweeps.removeAll { $0.user == users[place].id && $0.reason == .lost }
+        sweep(place, .back) { board, slot, index in
             guard board.needsNote(slot, index) else { return false }
             board.note(slot, index)
             return true
@@ -37,36 +41,38 @@ extension Switchboard {
     }
 
     /// Does something in the user's live calls, the oldest first.
-    mutating func sweep(_ place: Int32, isLost: Bool? = nil, _ act: @escaping Sweep.Act) {
+    mutating func sweep(
+        _ place: Int32, _ reason: Sweep.Reason, but chosen: CallSlot? = nil,
+        _ act: @escaping Sweep.Act
+    ) {
         let (user, calls) = (users[place].id, users[place].calls.newest(.max))
-        var one = Sweep(user: user, isLost: isLost, act: act, calls: calls)
+        var one = Sweep(user: user, reason: reason, act: act, chosen: chosen, calls: calls)
+        if let same = sweeps.firstIndex(where: { $0.user == user && $0.reason == reason }) {
+            return sweeps[same] = one
+        }
         // Whoever was back for a moment only is noted there before they are lost.
         let isFirst = !sweeps.contains { $0.user == user }
-        // All users share what is done in one millisecond, but for a few calls of each.
-        var left = isFirst ? max(Self.looksAtOnce - looks(), 4 * Self.looksPerNote) : 0
-        swept.looks += left
-        goOn(&one, &left)
-        swept.looks -= left
+        goOn(&one, atMost: isFirst ? max(looksLeft(), 4 * Self.looksPerNote) : 0)
         if !one.calls.isEmpty { sweeps.append(one) }
         goOnLater()
     }
 
-    private mutating func looks() -> Int {
-        if swept.at != now { swept = (now, 0) }
-        return swept.looks
+    /// Of this millisecond. All users share them, but for a few that each user has.
+    private mutating func looksLeft() -> Int {
+        if swept.at != now { swept = (now, Self.looksAtOnce) }
+        return swept.left
     }
 
-    /// Goes on with users whose turn it is. One is taken out meanwhile: its calls are not copied.
+    /// Goes on with users in turn. One is taken out meanwhile: its calls are not copied.
     mutating func goOnSweeping() {
         sweepTimer = .none
-        var left = Self.looksAtOnce - looks()
-        swept.looks += left
-        while left > 0, !sweeps.isEmpty {
+        while looksLeft() > 0, !sweeps.isEmpty {
             var one = sweeps.removeFirst()
-            goOn(&one, &left)
-            if !one.calls.isEmpty { sweeps.insert(one, at: 0) }
+            goOn(&one, atMost: min(looksLeft(), Self.looksAtOnce / 4))
+            // Others come before its rest, but not what the same user asked for later.
+            let next = sweeps.firstIndex { $0.user == one.user } ?? sweeps.endIndex
+            if !one.calls.isEmpty { sweeps.insert(one, at: next) }
         }
-        swept.looks -= left
         goOnLater()
     }
 
@@ -75,8 +81,9 @@ extension Switchboard {
         sweepTimer = wheel.schedule(TimerKey.sweep, at: now + 1)
     }
 
-    /// Goes on while something is `left` of the turn.
-    private mutating func goOn(_ one: inout Sweep, _ left: inout Int) {
+    private mutating func goOn(_ one: inout Sweep, atMost looks: Int) {
+        var left = looks
+        swept.left -= looks
         while left > 0, let slot = one.calls.popLast() {
             left -= 1
             guard calls[slot].isLive, let index = calls[slot].index(of: one.user),
@@ -84,11 +91,11 @@ extension Switchboard {
             else { continue }
             left -= Self.looksPerNote - 1
         }
-        guard one.calls.isEmpty, one.isLost == true, let place = users.find(one.user) else {
-            return
+        swept.left += left
+        if one.calls.isEmpty, one.reason == .lost, let place = users.find(one.user) {
+            if users[place].calls.isEmpty { users[place].isLost = false }
+            users.releaseIfIdle(place)
         }
-        if users[place].calls.isEmpty { users[place].isLost = false }
-        users.releaseIfIdle(place)
     }
 
     private func needsNote(_ slot: CallSlot, _ index: Int) -> Bool {

@@ -56,8 +56,8 @@ public struct Switchboard: Sendable {
     /// Users with more calls than one turn looks at.
     var sweeps: [Sweep] = []
     var sweepTimer = TimerHandle.none
-    /// How much was looked at in this millisecond.
-    var swept = (at: Moment(0), looks: 0)
+    /// How many looks at calls are left in this millisecond.
+    var swept = (at: Moment(0), left: 0)
     /// For how many participants deadlines were looked at in this millisecond.
     var fired = 0
     /// Restored calls with open questions, which are asked again when all calls are there.

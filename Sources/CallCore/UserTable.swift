@@ -86,13 +86,11 @@ struct UserTable: Sendable {
     /// The place of `user`, who is given one if there is none.
     mutating func findOrAdd(_ user: UserID) -> Int32 {
         if let place = find(user) { return place }
-        let place: Int32
-        if let reused = free.popLast() {
-            slab[Int(reused)] = UserState(id: user)
-            place = reused
-        } else {
-            place = Int32(slab.count)
+        let place = free.popLast() ?? Int32(slab.count)
+        if Int(place) == slab.count {
             slab.append(UserState(id: user))
+        } else {
+            slab[Int(place)] = UserState(id: user)
         }
         places.insert(user.hash(seed), place)
         return place
@@ -103,9 +101,8 @@ struct UserTable: Sendable {
         guard self[place].calls.isEmpty, self[place].devices.isEmpty,
             self[place].lostTimer == .none, !self[place].isOnline, self[place].callsMade == 0
         else { return }
-        let id = self[place].id
-        guard find(id) == place else { return }
-        places.remove(id.hash(seed), place)
+        guard find(self[place].id) == place else { return }
+        places.remove(self[place].id.hash(seed), place)
         slab[Int(place)] = UserState(id: UserID(""))
         free.append(place)
     }

@@ -127,6 +127,82 @@ import Testing
         #expect(board.liveCalls.map(\.id) == [first])
     }
 
+    @Test mutating func whoChoosesOverAndOverAddsNoWork() throws {
+        let first = try call(UserID("alice"), [bob], .direct)
+        _ = accept(first, at: start)
+        for number in 0..<1_000 { try call(bob, [UserID("\(number)")], .direct) }
+        var looks = 0
+        for _ in 0..<50 {
+            _ = ask(bob, .call(first, .hold(on: true, force: false)), at: start)
+            _ = ask(bob, .call(first, .hold(on: false, force: true)), at: start)
+            looks = max(looks, board.sweeps.reduce(0) { $0 + $1.calls.count })
+        }
+        #expect(looks > 0 && looks <= 1_001)
+    }
+
+    /// What is done later comes out as if each choice had been carried out at once.
+    @Test(arguments: UInt64(1)...30)
+    mutating func choicesThatFollowEachOtherEndAsIfEachWasAtOnce(_ seed: UInt64) throws {
+        var dice = SeededGenerator(seed: seed)
+        // The calls that are left, and whether bob holds them.
+        var held: [CallID: Bool] = [:]
+        for number in 0..<300 {
+            held[try callThatIsAccepted(by: UserID("\(number)"))] = false
+        }
+        for step in 0..<40 {
+            let someone = UserID("caller-\(step)")
+            switch Int.random(in: 0..<20, using: &dice) {
+            case 0..<8:
+                let chosen = try call(someone, [bob], .direct)
+                #expect(accept(chosen, holding: true, at: start).refusal == nil)
+                held = held.mapValues { _ in true }
+                held[chosen] = false
+            case 8:
+                let chosen = try call(someone, [bob], .direct)
+                #expect(accept(chosen, at: start).refusal == nil)
+                held = [chosen: false]
+            default:
+                let ids = held.keys.filter { held[$0] == true }.sorted { $0 < $1 }
+                guard let chosen = ids.randomElement(using: &dice) else { continue }
+                let hold = CallAction.hold(on: false, force: true)
+                guard ask(bob, .call(chosen, hold), at: start).refusal == nil else { continue }
+                held = held.filter { $0.value }
+                held[chosen] = false
+            }
+            try #require(board.sweeps.count <= 3)
+        }
+        _ = run(until: start + 1_000)
+        let left = board.liveCalls.map { ($0.id, $0.participant(bob)?.held ?? false) }
+        let wrong = Dictionary(left) { $1 }.filter { held[$0.key] != $0.value }
+        #expect(wrong.isEmpty)
+        #expect(left.count == held.count)
+    }
+
+    /// A call of bob's in which both have joined.
+    private mutating func callThatIsAccepted(by callee: UserID) throws -> CallID {
+        let id = try call(bob, [callee], .direct)
+        try #require(ask(callee, .call(id, .accept()), at: start).refusal == nil)
+        return id
+    }
+
+    @Test mutating func manyCallsOfOneUserKeepNobodyElseWaiting() throws {
+        let first = try call(UserID("alice"), [bob], .direct)
+        _ = accept(first, at: start)
+        _ = ask(bob, .call(first, .hold(on: true, force: false)), at: start)
+        for number in 0..<3_000 { try call(bob, [UserID("\(number)")], .direct) }
+        let carol = UserID("carol")
+        for number in 0..<20 {
+            let id = try call(UserID("c\(number)"), [carol], .group)
+            _ = ask(carol, .call(id, .accept()), at: start)
+        }
+        _ = board.handle(.deviceConnected(RequestID(2), carol, phone, resumed: false), at: start)
+        _ = ask(bob, .call(first, .hold(on: false, force: true)), at: start)
+        _ = board.handle(.deviceGone(carol, phone, bye: true), at: start)
+        _ = run(until: start + 5)
+        #expect(board.sweeps.contains { $0.user == bob })
+        #expect(!board.sweeps.contains { $0.user == carol })
+    }
+
     // MARK: Many users at once
 
     @Test mutating func usersWhoAreLostTogetherShareATurn() throws {
