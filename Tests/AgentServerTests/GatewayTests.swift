@@ -485,7 +485,7 @@ import WebProtocols
 }
 
 /// Users whose requests are counted.
-private struct Strangers: TokenChecker {
+struct Strangers: TokenChecker {
     func identity(in token: String, at now: Int64) throws(Refusal) -> Identity {
         Identity(user: UserID(String(token.dropFirst(4))))
     }

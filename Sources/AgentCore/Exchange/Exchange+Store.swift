@@ -69,6 +69,7 @@ extension Exchange {
         submittedCounting = []
         drain()
         submit()
+        batchEnded()
         loadMore()
     }
 
@@ -108,6 +109,7 @@ extension Exchange {
             }
         }
         deliverer?.dropEverything()
+        batchEnded()
         // Requests that are held are dropped with all others.
         for case .action(let action) in held { action() }
     }

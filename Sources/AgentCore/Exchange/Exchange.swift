@@ -96,6 +96,8 @@ public final class Exchange {
     public var journal: Journal?
     /// A call has changed; nil: nobody watches.
     public var callChanged: ((Call) -> Void)?
+    /// The batch with the store was written, or lost.
+    public var batchEnded: () -> Void = {}
     /// A call has ended.
     public var callEnded: (CallID) -> Void = { _ in }
     /// Who counts in the batch that gathers, and in the one with the store.
@@ -289,6 +291,11 @@ public final class Exchange {
         return Refusal(
             .rateLimited, "too many events of yours wait for the plugins", retryAfter: 1_000)
     }
+
+    /// Whether so many effects wait for the store that its next batch will take long.
+    public var isBehind: Bool { queue.count >= Self.effectsOfABatch }
+
+    private static let effectsOfABatch = 128
 
     /// What one waiting effect takes, roughly: most hold a call.
     static let effectBytes = 1_024

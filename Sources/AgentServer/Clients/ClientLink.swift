@@ -20,6 +20,12 @@ protocol ClientLinkOwner: AnyObject {
     func linkKeeps(_ link: ClientLink)
     /// An event was sent to it, which the peer may be slow to read.
     func linkWasTold(_ link: ClientLink)
+    /// Whether the client on this line may begin nothing more before the store has written.
+    func crowdHolds(_ line: Line) -> Bool
+    /// A request over this line begins.
+    func crowdGrows(by line: Line)
+    /// It waits until the store has written.
+    func waits(_ client: any WaitingClient)
     /// The connection is gone.
     func linkIsGone(_ link: ClientLink)
 }
@@ -29,6 +35,12 @@ extension ClientLinkOwner {
     func linkKeeps(_ link: ClientLink) {}
     /// Does nothing.
     func linkWasTold(_ link: ClientLink) {}
+    /// Never: nobody waits for the store.
+    func crowdHolds(_ line: Line) -> Bool { false }
+    /// Does nothing.
+    func crowdGrows(by line: Line) {}
+    /// Does nothing.
+    func waits(_ client: any WaitingClient) {}
 }
 
 /// Answers over HTTP only: none of its links becomes a WebSocket, so no messages come, and it does
@@ -106,6 +118,8 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     private var allowance: Int32
     private var isConsuming = false
     private(set) var isResting = false
+    /// Whether it waits for the store.
+    private var isWaiting = false
     /// Whether the gateway watches it because much is unsent.
     var isWatched = false
     /// Weight of the requests under way over WebSocket.
@@ -153,7 +167,7 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
                 || allowance <= 0
         case .webSocket:
             isResting || load >= bounds.load || transport.unsentBytes > bounds.unsent
-                || allowance <= 0
+                || allowance <= 0 || owner?.crowdHolds(line) == true
         case .closing: false
         }
     }
@@ -205,7 +219,12 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
         } else {
             transport.pauseReading()
         }
-        if allowance <= 0, !behind.isEmpty { transport.notifyInNextTurn() }
+        if !behind.isEmpty, isWebSocket, owner?.crowdHolds(line) == true {
+            if !isWaiting { owner?.waits(self) }
+            isWaiting = true
+        } else if !behind.isEmpty, allowance <= 0 {
+            transport.notifyInNextTurn()
+        }
         if waitsForReader { transport.notifyWhenDrained() }
         owner?.linkKeeps(self)
     }
@@ -280,7 +299,15 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     // MARK: Waiting
 
     /// A request over WebSocket is under way.
-    func begins(_ weight: Int) { load += weight }
+    func begins(_ weight: Int) {
+        load += weight
+        owner?.crowdGrows(by: line)
+    }
+
+    func goesOn() {
+        isWaiting = false
+        if !behind.isEmpty { transport.notifyInNextTurn() }
+    }
 
     /// A request over WebSocket is answered.
     func ends(_ weight: Int) {

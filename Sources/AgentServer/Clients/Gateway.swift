@@ -74,6 +74,10 @@ final class Gateway {
     /// they may or send too many bytes.
     var resting: [(client: any RestingClient, user: UserID)] = []
     private(set) var restTimer: Timer?
+    /// What was begun since the store has written last.
+    var crowd = Crowd()
+    /// Ends a crowd that the store does not end.
+    var crowdTimer: Timer?
     /// The settings in force are not stored yet, so a crash would lose them: no client may rely on
     /// them.
     var isStarting = false
@@ -109,11 +113,16 @@ final class Gateway {
         housekeeping = Timer(on: loop) { [unowned self] in runHousekeeping() }
         restTimer = Timer(on: loop) { [unowned self] in endRest() }
         sendingAway = Timer(on: loop) { [unowned self] in sendGreedyAway() }
+        crowdTimer = Timer(on: loop) { [unowned self] in endCrowd() }
         expiring = Timer(on: loop) { [unowned self] in endSessions() }
-        loop.atEndOfTurn { [unowned self] in judgeSlowReaders() }
+        loop.atEndOfTurn { [unowned self] in
+            judgeSlowReaders()
+            if !self.exchange.hasOpenCommits { endCrowd() }
+        }
+        exchange.batchEnded = { [unowned self] in endCrowd() }
     }
 
-    deinit { desk.owner = nil }
+    deinit { (desk.owner, exchange.batchEnded) = (nil, {}) }
 
     /// Applies other limits; open connections keep their buffer sizes.
     func configure(_ limits: ServerLimits, modes: [ModeRow], origins: Origins) {

@@ -27,6 +27,8 @@ final class RemoteClient: Endpoint {
     private(set) var waitingBytes = 0
     private var load = 0
     private(set) var isResting = false
+    /// Whether it waits for the store.
+    private var isWaiting = false
     private var isTouched = false
     /// Messages that came, and of how many of them the front end knows that they are settled.
     private var received: UInt64 = 0
@@ -71,7 +73,7 @@ final class RemoteClient: Endpoint {
         guard !isHeld, behind.isEmpty else {
             behind.append(text)
             waits(text.count + FrontLink.waitingOverhead)
-            return
+            return waitForStore()
         }
         hear(text)
     }
@@ -96,6 +98,7 @@ final class RemoteClient: Endpoint {
     private var isHeld: Bool {
         if case .checking = line.machine.state { return true }
         return isResting || isReturning || load >= gateway.limits.requestsUnderWay
+            || gateway.crowdHolds(line)
     }
 
     private func proceed() {
@@ -109,6 +112,18 @@ final class RemoteClient: Endpoint {
             waits(-text.count - FrontLink.waitingOverhead)
             hear(text)
         }
+        waitForStore()
+    }
+
+    private func waitForStore() {
+        guard !behind.isEmpty, !isWaiting, gateway.crowdHolds(line) else { return }
+        isWaiting = true
+        gateway.waits(self)
+    }
+
+    func goesOn() {
+        isWaiting = false
+        proceed()
     }
 
     /// It was connected before this link was, and has a session that it should keep.
@@ -230,7 +245,10 @@ final class RemoteClient: Endpoint {
         link?.send { $0.append(.answers(stream, StreamReply(response))) }
     }
 
-    func begins(_ weight: Int) { load += weight }
+    func begins(_ weight: Int) {
+        load += weight
+        gateway.crowdGrows(by: line)
+    }
 
     func ends(_ weight: Int) {
         load -= weight
