@@ -249,7 +249,6 @@ static long microseconds(void) {
 static void count_record(int is_written, int version, int type, const void *bytes, size_t count,
                          SSL *session, void *owner) {
     (void)version;
-    if (is_written || type != SSL3_RT_HEADER || count < SSL3_RT_HEADER_LENGTH) return;
     cossl_tls_gate *gate = owner;
     const unsigned char *head = bytes;
     if (gate->reading != session) {
@@ -263,6 +262,8 @@ static void count_record(int is_written, int version, int type, const void *byte
     gate->cut = 1;
     SSL_set_shutdown(session, SSL_get_shutdown(session) | SSL_RECEIVED_SHUTDOWN);
 }
+    if (is_written) gate->written = 1;
+    if (is_written || type != SSL3_RT_HEADER || count < SSL3_RT_HEADER_LENGTH) return;
 
 void cossl_tls_watch(SSL_CTX *context, cossl_tls_gate *gate) {
     SSL_CTX_set_msg_callback(context, count_record);

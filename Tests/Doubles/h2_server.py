@@ -108,7 +108,8 @@ class Connection(asyncio.Protocol):
     async def greet(self):
         """The delay stands for a slow start; nothing is said before."""
         await asyncio.sleep(self.server.greeting_delay)
-        limit = {h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: self.server.streams}
+        limit = {h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: self.server.streams,
+                 h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: self.server.window}
         self.h2.local_settings = h2.settings.Settings(client=False, initial_values=limit)
         self.h2.initiate_connection()
         self.flush()
@@ -117,6 +118,11 @@ class Connection(asyncio.Protocol):
 
     def limit_streams(self, count):
         self.h2.update_settings({h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: count})
+        self.flush()
+
+    def open_window(self, size):
+        """What a request may send before the server has read some of it."""
+        self.h2.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: size})
         self.flush()
 
     def go_away(self, last, code=0, debug=b""):
@@ -222,6 +228,7 @@ class Server:
         self.respond = respond
         self.connections = []
         self.streams = 500
+        self.window = 65_535
         self.greeting_delay = 0.0
         self.accepted = 0
         self.answered = 0

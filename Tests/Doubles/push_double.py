@@ -13,7 +13,7 @@ Commands, each an object with "do":
              headers, body, act, delay (seconds), dead_for (seconds since Apple knows that the
              token is dead). Without replies the plan is lifted.
     seen     the requests so far: service, subject, verdict, fields, payload; forgets them
-    server   sets streams, greeting_delay, lifetime, clock_skew; tells the counters
+    server   sets streams, window, greeting_delay, lifetime, clock_skew; tells the counters
     goaway   every connection is told to go away; "code"
     drop     every connection dies at once
     freeze   nobody reads the connections that are there any more; new ones are served
@@ -118,6 +118,10 @@ class Double:
             self.server.streams = command["streams"]
             for connection in self.server.connections:
                 connection.limit_streams(command["streams"])
+        if "window" in command:
+            self.server.window = command["window"]
+            for connection in self.server.connections:
+                connection.open_window(command["window"])
         self.server.greeting_delay = command.get("greeting_delay", self.server.greeting_delay)
         self.google.lifetime = command.get("lifetime", self.google.lifetime)
         self.google.clock_skew = command.get("clock_skew", self.google.clock_skew)

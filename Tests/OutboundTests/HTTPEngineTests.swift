@@ -160,6 +160,32 @@ struct HTTPEngineTests {
         #expect(engine.runningCount == 0)
     }
 
+    /// Whoever names an address for pushes would keep a processor busy with it.
+    @Test func aServerThatDoesNotTakeTheBodyCostsNoProcessorTimeMeanwhile() throws {
+        _ = try server(["window": 0])
+        #expect(try engine.run(try echo(1))[0].status == 200, "the window is known")
+        let url = try double.url("/try/echo")
+        var request = OutboundRequest.local("POST", url, body: [1, 2, 3])
+        request.timeout = 2_000
+        let before = processorTime()
+        #expect(try engine.run(request).failure?.kind == .timedOut)
+        #expect(processorTime() - before < .milliseconds(400))
+        // When the server does take it, it goes at once.
+        request.timeout = 60_000
+        let ticket = try engine.submit(request)
+        var ends = engine.perform(forAtMost: 300)
+        #expect(ends.isEmpty)
+        _ = try server(["window": 65_535])
+        while ends.isEmpty, engine.runningCount > 0 { ends = engine.perform(forAtMost: 1_000) }
+        #expect(ends.first?.ticket == ticket && ends.first?.result.status == 200)
+    }
+
+    private func processorTime() -> Duration {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+
     @Test func aConnectionThatIsSlowToBeginCountsAsTimeOfTheRequest() throws {
         _ = try server(["greeting_delay": 0.3])
         #expect(try engine.run(try echo(1))[0].status == 200)

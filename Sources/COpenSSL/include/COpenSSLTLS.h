@@ -69,7 +69,7 @@ void cossl_tls_shutdown(SSL *session);
 void cossl_tls_reason(SSL *session, char *text, size_t size);
 
 /// How much a library may read of one connection at a time, whose code waits for an end that the
-/// peer decides. Zero `reading` before each call of the library.
+/// peer decides. Zero `reading` and `written` before each call of the library.
 typedef struct {
     size_t bytes_max;
     long microseconds_max;
@@ -78,6 +78,7 @@ typedef struct {
     long since;
     int cut;
 } cossl_tls_gate;
+    int written; /* whether a record was written */
 
 /// From now on connections of `context` are cut off that give more bytes in a longer time: they
 /// count as closed by the peer, and `cut` is 1. The gate must outlive them.

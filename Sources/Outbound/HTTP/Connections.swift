@@ -16,6 +16,7 @@ final class Connections {
     /// What is read in one call of libcurl.
     let gate = UnsafeMutablePointer<cossl_tls_gate>.allocate(capacity: 1)
     private var sockets: Set<Int32> = []
+    private var secureSockets: Set<Int32> = []
 
     init() {
         gate.initialize(to: cossl_tls_gate())
@@ -26,17 +27,29 @@ final class Connections {
     deinit { gate.deallocate() }
 
     /// libcurl is called once more.
-    func beginReading() { (gate.pointee.reading, gate.pointee.cut) = (nil, 0) }
+    func beginReading() {
+        (gate.pointee.reading, gate.pointee.cut, gate.pointee.written) = (nil, 0, 0)
+    }
 
     /// Whether a connection was cut off in this call.
     var isCutOff: Bool { gate.pointee.cut != 0 }
 
+    /// Whether this call wrote nothing to a socket with TLS, which alone can speak HTTP/2. What
+    /// was left of a record does not count.
+    func isVain(_ socket: Int32) -> Bool {
+        gate.pointee.written == 0 && secureSockets.contains(socket)
+    }
+
     /// A socket was made.
-    func noteOpened(_ socket: Int32) { sockets.insert(socket) }
+    func noteOpened(_ socket: Int32, isSecure: Bool) {
+        sockets.insert(socket)
+        if isSecure { secureSockets.insert(socket) }
+    }
 
     /// Closes a socket.
     func close(_ socket: Int32) -> Int32 {
         sockets.remove(socket)
+        secureSockets.remove(socket)
         return Glibc.close(socket)
     }
 

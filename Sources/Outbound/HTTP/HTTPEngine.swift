@@ -52,6 +52,7 @@ public final class HTTPEngine {
     /// When each origin answered last.
     private var answered: [String: Int64] = [:]
     private let epoll: Int32
+    private let sockets: WatchedSockets
     private var queue: RequestQueue
     private var running: [HTTPTicket: Transfer] = [:]
     private var spare: [UnsafeMutableRawPointer] = []
@@ -76,7 +77,11 @@ public final class HTTPEngine {
             throw OutboundFailure(.unreachable, "no descriptors for an HTTP engine")
         }
         (self.epoll, self.waker, self.multi) = (epoll, waker, multi)
-        watch(waker.descriptor, EPOLLIN.rawValue)
+        sockets = WatchedSockets(epoll)
+        var news = epoll_event()
+        news.events = EPOLLIN.rawValue
+        news.data.fd = waker.descriptor
+        epoll_ctl(epoll, EPOLL_CTL_ADD, waker.descriptor, &news)
         configure()
     }
 
@@ -271,12 +276,19 @@ public final class HTTPEngine {
         let wait = isWoken ? 0 : timeout(until: end)
         let count = epoll_wait(epoll, &events, Int32(events.count), wait)
         lookedAt = Self.now
+        sockets.endRests(at: lookedAt)
         for event in events.prefix(max(Int(count), 0)) {
             if event.data.fd == waker.descriptor {
                 waker.silence()
                 isWoken = true
             } else {
-                act(on: event.data.fd, Self.flags(event.events))
+                let (socket, flags) = (event.data.fd, Self.flags(event.events))
+                act(on: socket, flags)
+                if flags == CURL_CSELECT_OUT, connections.isVain(socket) {
+                    sockets.noteVain(socket, at: lookedAt)
+                } else {
+                    sockets.noteNews(socket)
+                }
             }
         }
         return isWoken
@@ -297,7 +309,8 @@ public final class HTTPEngine {
         guard completions.isEmpty else { return 0 }
         let now = Self.now
         let next = min(
-            end, timer ?? .max, queue.nextExpiry, queue.nextHeadStartEnd(after: now) ?? .max)
+            end, timer ?? .max, queue.nextExpiry, queue.nextHeadStartEnd(after: now) ?? .max,
+            sockets.nextEnd ?? .max)
         return Int32(min(max(next - now, 0), 60_000))
     }
 
@@ -312,25 +325,6 @@ public final class HTTPEngine {
         connections.beginReading()
         curl_multi_socket_action(multi, socket, flags, &left)
         collect()
-    }
-
-    /// libcurl wants to know what happens on `socket`, or no longer.
-    private func watchForLibrary(_ socket: Int32, _ what: Int32) {
-        switch what {
-        case CURL_POLL_IN: watch(socket, EPOLLIN.rawValue)
-        case CURL_POLL_OUT: watch(socket, EPOLLOUT.rawValue)
-        case CURL_POLL_INOUT: watch(socket, EPOLLIN.rawValue | EPOLLOUT.rawValue)
-        default: epoll_ctl(epoll, EPOLL_CTL_DEL, socket, nil)  // external: CURL_POLL_REMOVE
-        }
-    }
-
-    private func watch(_ descriptor: Int32, _ events: UInt32) {
-        var event = epoll_event()
-        event.events = events
-        event.data.fd = descriptor
-        if epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event) != 0 {
-            epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event)
-        }
     }
 
     private static func flags(_ events: UInt32) -> Int32 {
@@ -350,7 +344,7 @@ public final class HTTPEngine {
         ccurl_multi_set_watcher(
             multi,
             { _, socket, what, owner, _ in
-                engine(owner)?.watchForLibrary(socket, what)
+                engine(owner)?.sockets.watch(socket, for: what)
                 return 0
             }, me)
         ccurl_multi_set_timer(

@@ -244,7 +244,7 @@ final class Transfer {
         let kind = target.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
         let opened = socket(target.pointee.family, kind, target.pointee.protocol)
         guard opened >= 0 else { return -1 }
-        connections.noteOpened(opened)
+        connections.noteOpened(opened, isSecure: queued.request.url.isSecure)
         // Notices a peer that vanished within the time of one request.
         var patience = Int32(10_000)
         let size = socklen_t(MemoryLayout<Int32>.size)
