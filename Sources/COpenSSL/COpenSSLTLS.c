@@ -78,6 +78,17 @@ static int use_chain(SSL_CTX *context, FILE *file) {
     return is_good && is_end;
 }
 
+/* Whether clients take the chain: OpenSSL's, as most of their libraries do, give up a handshake in
+   which the other side shows more than this. */
+static int is_short(SSL_CTX *context) {
+    STACK_OF(X509) *issuers = NULL;
+    SSL_CTX_get0_chain_certs(context, &issuers);
+    long total = i2d_X509(SSL_CTX_get0_certificate(context), NULL);
+    for (int at = 0; at < sk_X509_num(issuers); at += 1)
+        total += i2d_X509(sk_X509_value(issuers, at), NULL) + 5; /* its length, and extensions */
+    return total <= SSL_MAX_CERT_LIST_DEFAULT;
+}
+
 static int use_key(SSL_CTX *context, FILE *file) {
     EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, no_pass_phrase, NULL);
     if (key == NULL) return 0;
@@ -89,6 +100,7 @@ static int use_key(SSL_CTX *context, FILE *file) {
 static enum cossl_identity identify(SSL_CTX *context, FILE *chain, FILE *key) {
     ERR_clear_error();
     if (!use_chain(context, chain)) return COSSL_IDENTITY_BAD_CERTIFICATE;
+    if (!is_short(context)) return COSSL_IDENTITY_LONG_CHAIN;
     if (use_key(context, key))
         return SSL_CTX_check_private_key(context) == 1 ? COSSL_IDENTITY_LOADED
                                                        : COSSL_IDENTITY_MISMATCH;
@@ -250,6 +262,8 @@ static void count_record(int is_written, int version, int type, const void *byte
                          SSL *session, void *owner) {
     (void)version;
     cossl_tls_gate *gate = owner;
+    if (is_written) gate->written = 1;
+    if (is_written || type != SSL3_RT_HEADER || count < SSL3_RT_HEADER_LENGTH) return;
     const unsigned char *head = bytes;
     if (gate->reading != session) {
         gate->reading = session;
@@ -262,8 +276,6 @@ static void count_record(int is_written, int version, int type, const void *byte
     gate->cut = 1;
     SSL_set_shutdown(session, SSL_get_shutdown(session) | SSL_RECEIVED_SHUTDOWN);
 }
-    if (is_written) gate->written = 1;
-    if (is_written || type != SSL3_RT_HEADER || count < SSL3_RT_HEADER_LENGTH) return;
 
 void cossl_tls_watch(SSL_CTX *context, cossl_tls_gate *gate) {
     SSL_CTX_set_msg_callback(context, count_record);

@@ -186,6 +186,33 @@ def test_a_certificate_that_is_no_good_changes_nothing(secure):
         assert status(wrapped) == 200
 
 
+def test_a_chain_that_no_client_would_take_changes_nothing(secure):
+    """As when the authorities of a whole system are appended, and not only the issuers."""
+    agent = secure()
+    file = agent.folder / "server.crt"
+    one = file.read_text()
+    for count, why in ((400, "more certificates than clients take"), (2_000, "are allowed")):
+        file.write_text(one * count)
+        code, output = agent.tool("reload")
+        assert code == 1 and "server.crt" in output and why in output, output
+        with secured(agent) as wrapped:
+            assert status(wrapped) == 200
+    file.write_text(one * 100)
+    assert agent.tool("reload")[0] == 0
+    with secured(agent) as wrapped:
+        assert status(wrapped) == 200
+
+
+def test_a_key_file_of_any_size_is_not_read_to_its_end(secure):
+    agent = secure()
+    with open(agent.folder / "server.key", "wb") as file:
+        file.truncate(1 << 30)
+    for tool in ("check", "reload"):
+        code, output = agent.tool(tool)
+        assert code == 1, output
+        assert "server.key: it has 1073741824 bytes, and 1048576 are allowed" in output, output
+
+
 def test_a_certificate_that_has_run_out_is_told_by_whoever_puts_it_into_force(secure):
     """The new one may be an old one: to renew it at night and hear 'good' lets nobody in."""
     agent = secure()

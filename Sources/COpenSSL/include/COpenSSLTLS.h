@@ -10,6 +10,7 @@ enum cossl_identity {
     COSSL_IDENTITY_BAD_KEY,
     COSSL_IDENTITY_ENCRYPTED_KEY,
     COSSL_IDENTITY_MISMATCH,
+    COSSL_IDENTITY_LONG_CHAIN,
 };
 
 /// What came of one step of a session, when it is not a count of bytes.
@@ -77,8 +78,8 @@ typedef struct {
     size_t bytes;
     long since;
     int cut;
-} cossl_tls_gate;
     int written; /* whether a record was written */
+} cossl_tls_gate;
 
 /// From now on connections of `context` are cut off that give more bytes in a longer time: they
 /// count as closed by the peer, and `cut` is 1. The gate must outlive them.

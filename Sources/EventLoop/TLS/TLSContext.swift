@@ -60,7 +60,7 @@ public final class TLSContext: @unchecked Sendable {
     ///   - certificate: the path of a PEM file: the certificate, then those of its issuers.
     ///   - key: the path of a PEM file with the private key, not encrypted.
     /// - Throws: `tls` or `permissionDenied`, naming the file and what is wrong: missing, not
-    ///   readable, no PEM, encrypted, or a key that belongs to another certificate.
+    ///   readable, too large, not PEM, encrypted, or a key that belongs to another certificate.
     public static func server(
         certificate: String, key: String
     ) throws(EventLoopError) -> TLSContext {
@@ -87,6 +87,10 @@ public final class TLSContext: @unchecked Sendable {
         case COSSL_IDENTITY_LOADED: return
         case COSSL_IDENTITY_BAD_CERTIFICATE:
             (subject, words) = (certificate, "has no certificate in PEM form")
+        case COSSL_IDENTITY_LONG_CHAIN:
+            subject = certificate
+            words =
+                "has more certificates than clients take, 100 KiB: its own one and its issuers' do"
         case COSSL_IDENTITY_ENCRYPTED_KEY:
             (subject, words) = (key, "is encrypted; callagent needs the key without pass phrase")
         case COSSL_IDENTITY_MISMATCH:
@@ -147,6 +151,9 @@ public final class TLSContext: @unchecked Sendable {
         }
     }
 
+    /// The largest file that is read, in bytes: OpenSSL would read any to its end.
+    private static let fileMax = 1 << 20
+
     /// Opens a plain file, without waiting for anything else that has this name.
     private static func open(_ path: String, _ role: String) throws(EventLoopError) -> Int32 {
         let file = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
@@ -156,9 +163,15 @@ public final class TLSContext: @unchecked Sendable {
             throw EventLoopError(kind, path, "\(role) \(path): \(words)")
         }
         var status = stat()
-        if fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG { return file }
+        let isPlain = fstat(file, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        if isPlain, status.st_size <= fileMax { return file }
         Glibc.close(file)
-        let words = status.st_mode & S_IFMT == S_IFDIR ? "it is a folder" : "it is no plain file"
+        let words =
+            if isPlain {
+                "it has \(status.st_size) bytes, and \(fileMax) are allowed"
+            } else {
+                status.st_mode & S_IFMT == S_IFDIR ? "it is a folder" : "it is no plain file"
+            }
         throw EventLoopError(.tls, path, "\(role) \(path): \(words)")
     }
 }
