@@ -264,8 +264,17 @@ private final class SettingsSandbox {
         guard let bytes = Files.read(full, limit: 65_536) else {
             throw Refused("secret: \(Files.complaint(full, limit: 65_536))")
         }
-        let text = String(decoding: bytes, as: UTF8.self)
-        return text.hasSuffix("\n") ? String(text.dropLast()) : text
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            // Bytes that are replaced by others would make a key that nobody else has.
+            throw Refused("secret: \(full) is no text: write its bytes in Base64 or as digits")
+        }
+        let isClosed = text.last == "\n" || text.last == "\r\n"
+        let secret = isClosed ? String(text.dropLast()) : text
+        // A file that was just being written when a machine stopped may be all zero bytes.
+        if secret.utf8.allSatisfy({ $0 == 0 }) {
+            throw Refused("secret: \(full) is empty" + (secret.isEmpty ? "" : ": zero bytes only"))
+        }
+        return secret
     }
 }
 

@@ -9,6 +9,7 @@ import pytest
 
 from agent import wait_for
 from support import ACCEPT, SUPPORT, call
+from test_admission import token
 
 CHATTY = ACCEPT.replace(
     "  local user", "  for i = 1, 90 do log.info(string.rep('x', 900)) end\n  local user")
@@ -108,6 +109,23 @@ def test_a_pipe_is_no_file_of_the_operator(make_agent, name):
     pipe(agent, name)
     said = agent.refuses_to_start()
     assert name.split("/")[-1] in said and "no plain file" in said, said
+
+
+def test_a_secret_file_that_holds_none_is_named_and_changes_nothing(make_agent):
+    """Zero bytes are what a file system may leave of a file when the machine has stopped."""
+    agent = make_agent('auth = { { alg = "HS256", key = secret "file:secret" } }\n')
+    file = agent.folder / "secret"
+    file.write_bytes(b"k" * 40)
+    agent.start()
+    for bytes_, why in ((b"", "is empty"), (b"\n", "is empty"), (bytes(64), "zero bytes only"),
+                        (b"\xff\xfe" * 32, "is no text")):
+        file.write_bytes(bytes_)
+        code, text = agent.tool("reload")
+        assert code == 1 and "callagent.lua:3: secret: ./secret " in text and why in text, text
+    file.write_bytes(b"k" * 40 + b"\r\n")
+    assert agent.tool("reload")[0] == 0
+    device = agent.connect("ann", token=token("k" * 40, sub="ann"))
+    assert device.ok("call.list")["calls"] == []
 
 
 def test_a_reload_with_a_pipe_as_a_plugin_changes_nothing(bot):
