@@ -136,7 +136,7 @@ public struct Log: Sendable {
                 $0.value(value)
             }
         }
-        return writer.bytes
+        return writer.bytes.escapingUnshown
     }
 
     /// The wall clock in UTC, with milliseconds.

@@ -18,6 +18,27 @@ extension String {
     }
 }
 
+extension [UInt8] {
+    /// JSON in which nothing can control the terminal or change the direction of the text behind
+    /// it: that is escaped, and so it is the same text for whoever reads JSON.
+    var escapingUnshown: [UInt8] {
+        guard contains(where: { $0 >= 0x7F }) else { return self }
+        var bytes: [UInt8] = []
+        for scalar in String(decoding: self, as: UTF8.self).unicodeScalars {
+            if scalar.value < 0x7F || scalar.isShown {
+                bytes += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
+                continue
+            }
+            for unit in UTF16.encode(scalar) ?? UTF16.encodedReplacementCharacter {
+                let digits = String(unit, radix: 16)
+                let zeros = String(repeating: "0", count: 4 - digits.count)
+                bytes += Array("\\u\(zeros)\(digits)".utf8)
+            }
+        }
+        return bytes
+    }
+}
+
 extension Unicode.Scalar {
     fileprivate var isShown: Bool {
         switch properties.generalCategory {
