@@ -15,7 +15,7 @@ from browser import AXE, LOOKS, PATIENCE, Browser, needs_browser
 from calls import invite
 from console import Console, agent, console, port, token
 from firefox import Firefox, needs_firefox
-from support import ACCEPT, BUSY, SUPPORT
+from support import ACCEPT, BUSY, SUPPORT, rewrite
 
 pytestmark = needs_browser
 SCREENS = ("now", "history", "people", "people/bob", "policies", "policies/support", "deliveries",
@@ -173,6 +173,22 @@ def test_long_names_do_not_push_the_page_aside(page, agent):
             shown.shows(LONG)
             over = shown.value("document.documentElement.scrollWidth - innerWidth")
             assert over <= 0, (screen, width, over)
+
+
+def test_what_a_plugin_logs_neither_hides_nor_pushes_the_page_aside(page, agent):
+    """Plugins log what callers say."""
+    line = '  log.warn("photo\\u{202e}gnp.exe", { said = string.rep("W", 400) })\n'
+    rewrite(agent, ACCEPT.replace("  local user", line + "  local user"))
+    assert agent.tool("reload")[0] == 0
+    ann = agent.connect("ann", token=token("ann"))
+    invite(ann, "support", mode="advanced")
+    shown = page("viewer")
+    for width in (320, 1_280):
+        shown.tab.size(width)
+        shown.go("log")
+        shown.shows("photo\\u{202e}gnp.exe")
+        over = shown.value("document.documentElement.scrollWidth - innerWidth")
+        assert over <= 0, (width, over)
 
 
 def test_a_time_of_another_day_has_its_day(page):

@@ -18,9 +18,17 @@ export function h(name, attributes = {}, ...children) {
 export function add(element, children) {
   for (const child of children.flat(Infinity)) {
     if (child === undefined || child === null || child === false) continue;
-    element.append(child instanceof Node ? child : String(child));
+    element.append(child instanceof Node ? child : shown(String(child)));
   }
   return element;
+}
+
+// What has no face, and what changes the direction of the text behind it.
+const UNSHOWN = /[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** The text with what nobody would see written out: it cannot pass for another text. */
+function shown(text) {
+  return text.replace(UNSHOWN, (one) => `\\u{${one.charCodeAt(0).toString(16)}}`);
 }
 
 /** Puts `children` in the place of whatever an element has. */
