@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import time
 
 from agent import wait_for
@@ -42,6 +43,17 @@ def test_commands_work_at_a_front_end(linked, nodes):  # noqa: F811
         assert code == 0, said
     assert alice.closed() == 4102
     assert "alice" not in owner.tool("explain", call)[1]
+
+
+def test_who_asks_while_the_owner_stops_is_told_what_happened(linked):  # noqa: F811
+    owner, b, _ = linked()
+    owner.signal(signal.SIGSTOP)
+    try:
+        code, said = b.tool("calls")
+    finally:
+        owner.signal(signal.SIGCONT)
+    assert code == 1 and "node b lost its owner before that answered" in said, said
+    assert "key" not in said, "a tool has none"
 
 
 def test_what_stands_in_the_database_does_not_paint_the_terminal(nodes, database):

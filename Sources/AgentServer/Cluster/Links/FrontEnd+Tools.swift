@@ -42,6 +42,14 @@ extension FrontEnd {
         }
     }
 
+    /// What people who look after the server are told when the owner went away with their question.
+    var ownerLost: HTTPResponse {
+        let text =
+            "node \(node) lost its owner before that answered: whether a change was made is not "
+            + "known; ask again"
+        return HTTPResponse(HTTPReply(Refusal(.unavailable, text, retryAfter: 1_000)))
+    }
+
     /// The owner asks about this node, for somebody whom it knows.
     func inquired(_ number: StreamID, _ manager: StreamManager, _ request: StreamRequest) {
         let link = owner.linkNumber
@@ -105,7 +113,7 @@ extension FrontEnd {
 
     private func handOn(_ request: HTTPRequest, _ client: FrontClient) {
         let link = client.link
-        guard owner.isOpen else { return link.respond(HTTPReply(.notReady)) }
+        guard owner.isOpen else { return link.respond(ownerLost) }
         guard request.body.count <= plan.buffer / 2 else {
             return link.respond(.refused(.tooLarge, "the body is too long for a link"))
         }

@@ -194,7 +194,7 @@ final class FrontEnd {
         (streams, lastStream) = ([:], 0)
         let asked = inquiries
         inquiries = [:]
-        for done in asked.values { done(HTTPResponse(HTTPReply(.notReady))) }
+        for done in asked.values { done(ownerLost) }
         for client in clients {
             client.stream = nil
             (client.toldBytes, client.reportedBytes) = (0, 0)
@@ -207,7 +207,7 @@ final class FrontEnd {
         forgetStreams()
         for client in clients where client.isAsking {
             client.isAsking = false
-            client.link.respond(HTTPReply(.notReady))
+            client.link.respond(client.isTool ? ownerLost : HTTPResponse(HTTPReply(.notReady)))
         }
         if let order = state.breaks(at: moment) { carryOut(order) }
         for client in clients { settle(client, client.messages.count) }
@@ -290,7 +290,7 @@ final class FrontEnd {
             }
             client.link.respond(response)
         case .ends(let stream, _, _) where inquiries[stream] != nil:
-            inquiries.removeValue(forKey: stream)?(HTTPResponse(HTTPReply(.notReady)))
+            inquiries.removeValue(forKey: stream)?(ownerLost)
         case .ends(let stream, let code, let reason):
             guard let client = streams.removeValue(forKey: stream) else { return }
             client.stream = nil
