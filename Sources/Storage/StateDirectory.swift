@@ -12,6 +12,8 @@ public final class StateDirectory: Sendable {
     /// The directory itself, locked too where its file system can do that; below 0: it could not
     /// be opened.
     private let folder: Int32
+    /// The directory in which the database really is, locked too, where that is another one.
+    private let home: Int32
     /// Whether the database was there without a byte, as after a copy that failed. SQLite begins
     /// such a file as a new database.
     public let hadEmptyDatabase: Bool
@@ -39,7 +41,7 @@ public final class StateDirectory: Sendable {
         let lock = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard lock >= 0 else {
             let failure =
-                errno == ELOOP
+                errno == ELOOP && Self.isLink(file)
                 ? StoreError(
                     .cannotOpen, path: file, operation: "opening the lock",
                     detail: "it is a symbolic link: delete it")
@@ -58,10 +60,19 @@ public final class StateDirectory: Sendable {
             }
             throw StoreError(.inUse(process: holder), path: path, operation: "locking")
         }
+        let home: Int32
+        do throws(StoreError) {
+            home = try Self.claimHome(of: Self.database(in: path))
+        } catch {
+            close(lock)
+            close(folder)
+            throw error
+        }
         Self.write(getpid(), to: lock)
         self.path = path
         self.lock = lock
         self.folder = folder
+        self.home = home
         var status = stat()
         hadEmptyDatabase = stat(Self.database(in: path), &status) == 0 && status.st_size == 0
     }
@@ -78,6 +89,23 @@ public final class StateDirectory: Sendable {
         let holder = lock >= 0 ? process(namedIn: lock) : nil
         if lock >= 0 { close(lock) }
         throw StoreError(.inUse(process: holder), path: path, operation: "locking")
+    }
+
+    /// Where the database is a link to that of another directory, as after a move to a larger disk,
+    /// locks that directory: two servers would otherwise own the same calls. Below 0: it is none.
+    private static func claimHome(of database: String) throws(StoreError) -> Int32 {
+        guard isLink(database), let real = realpath(database, nil) else { return -1 }
+        defer { free(real) }
+        let target = String(cString: real)
+        guard target.hasSuffix("/callagent.db") else { return -1 }
+        return try claimFolder(String(target.dropLast("/callagent.db".count)))
+    }
+
+    private static func isLink(_ path: String) -> Bool {
+        var status = stat()
+        let number = errno
+        defer { errno = number }
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
     }
 
     /// Makes an empty database for its owner only (mode 0600), unless there is one. SQLite gives
@@ -112,11 +140,10 @@ public final class StateDirectory: Sendable {
 
     deinit {
         // Unlocked by name: a process that is being started may still share the descriptor.
-        flock(lock, LOCK_UN)
-        close(lock)
-        guard folder >= 0 else { return }
-        flock(folder, LOCK_UN)
-        close(folder)
+        for descriptor in [lock, folder, home] where descriptor >= 0 {
+            flock(descriptor, LOCK_UN)
+            close(descriptor)
+        }
     }
 
     /// A new directory is durable only when its parent is written.

@@ -9,6 +9,21 @@ import Testing
 @testable import Storage
 
 @Suite struct StateDirectoryTests {
+    @Test func aDatabaseThatIsALinkToThatOfAnotherDirectoryIsInUseThere() throws {
+        let folder = TemporaryFolder()
+        let (one, other) = ("\(folder.path)/one", "\(folder.path)/other")
+        var first: StateDirectory? = try StateDirectory(claiming: one)
+        try #require(first).prepareDatabase()
+        try StateDirectory.make(at: other)
+        #expect(symlink("\(one)/callagent.db", "\(other)/callagent.db") == 0)
+        let error = #expect(throws: StoreError.self) { _ = try StateDirectory(claiming: other) }
+        #expect(error?.kind == .inUse(process: getpid()) && error?.path == one)
+        first = nil
+        let linked = try StateDirectory(claiming: other)
+        #expect(throws: StoreError.self) { _ = try StateDirectory(claiming: one) }
+        withExtendedLifetime(linked) {}
+    }
+
     @Test func aSecondStartNamesTheProcess() throws {
         let folder = TemporaryFolder()
         let first = try StateDirectory(claiming: folder.state)
@@ -42,6 +57,11 @@ import Testing
         #expect(error?.description.contains(missing) == true)
         #expect(error?.description.contains("No such file or directory") == true)
         #expect(throws: StoreError.self) { try StateDirectory(claiming: "/dev/null") }
+        let loop = folder.path + "/loop"
+        #expect(symlink("loop", loop) == 0)
+        let second = #expect(throws: StoreError.self) { try StateDirectory(claiming: loop) }
+        // The lock in it is no link that one could delete.
+        #expect(second?.description.contains("Too many levels of symbolic links") == true)
     }
 }
 
