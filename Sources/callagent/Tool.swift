@@ -20,7 +20,7 @@ enum Tool {
         do throws(CommandError) {
             return try run(words, from: Command.all)
         } catch {
-            Screen.complain("callagent: \(error.message)")
+            Screen.complain(Screen.plainLines("callagent: \(error.message)"))
             return error.code
         }
     }

@@ -180,3 +180,12 @@ def test_a_call_is_shown_however_many_came_after_it(agent):
     alice.ok("call.end", call_id=old)
     code, output = agent.tool("get", old)
     assert code == 0 and "ended" in output, output
+
+
+def test_what_a_plugin_says_does_not_paint_the_terminal_of_who_checks_it(make_agent):
+    text = 'error("first\\27[2A\\u{9b}2K\\u{202e}doog")\n'
+    agent = make_agent('plugins = { "given" }\n', {"given": text})
+    for words in (["check"], ["check", "plugins/given.lua"], ["run"]):
+        code, said = agent.tool(*words)
+        assert code == 1 and "given.lua:1:" in said, said
+        assert all(line.isprintable() for line in said.strip().split("\n")), repr(said)

@@ -22,20 +22,19 @@ extension Command {
             try options.check()
             if let warning = try options.loadCertificate()?.warning { Screen.say(warning) }
             if let words = deployment.unlistedWords { Screen.say("\(words), so not loaded") }
-            for warning in deployment.fileWarnings { Screen.say(warning) }
-            for warning in deployment.warnings { Screen.say(warning) }
-            for warning in deployment.lostTimers + deployment.changedLocals {
-                Screen.say(warning)
-            }
+            let warnings =
+                deployment.fileWarnings + deployment.warnings + deployment.lostTimers
+                + deployment.changedLocals
+            for warning in warnings { Screen.say(Screen.plain(warning)) }
             guard deployment.mistakes.isEmpty else {
-                for mistake in deployment.mistakes { Screen.complain(mistake) }
+                for mistake in deployment.mistakes { Screen.complain(Screen.plain(mistake)) }
                 return ExitCode.failure
             }
             Screen.say("\(file ?? "the defaults"): good, generation \(deployment.name)")
             return ExitCode.success
         } catch {
             // `FILE:LINE: text`, so that editors find the place (E56).
-            Screen.complain("\(error)")
+            Screen.complain(Screen.plainLines("\(error)"))
             return ExitCode.failure
         }
     }

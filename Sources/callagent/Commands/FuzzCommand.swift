@@ -36,7 +36,7 @@ extension Command {
                 Screen.complain("\(name): \(report.runs) tests, \(report.findings.count) \(word)")
             }
         } catch {
-            Screen.complain("\(error)")
+            Screen.complain(Screen.plainLines("\(error)"))
             return ExitCode.failure
         }
         return found == 0 ? ExitCode.success : ExitCode.failure

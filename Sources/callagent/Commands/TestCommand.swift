@@ -35,7 +35,7 @@ extension Command {
             return failed == 0 && isCovered ? ExitCode.success : ExitCode.failure
         } catch {
             // `FILE:LINE: text`, so that editors find the place (E56).
-            Screen.complain("\(error)")
+            Screen.complain(Screen.plainLines("\(error)"))
             return ExitCode.failure
         }
     }

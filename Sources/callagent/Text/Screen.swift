@@ -57,4 +57,10 @@ enum Screen {
 
     /// `text` on one line: text from others must not break the line or control the terminal.
     static func plain(_ text: String) -> String { text.onOneLine }
+
+    /// The same of a text of several lines, such as what is wrong in a file that others wrote.
+    static func plainLines(_ text: String) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false)
+            .map { String($0).onOneLine }.joined(separator: "\n")
+    }
 }
