@@ -86,13 +86,19 @@ def test_a_closed_tab_rings_within_a_second(pusher, service, tmp_path):
     with contextlib.closing(Firefox(tmp_path / "profile", **service.preferences)) as firefox:
         sleeper(firefox, agent, "bob")
         alice = agent.connect("alice")
-        begun = time.monotonic()
-        call = invite(alice, "bob", mode="advanced")
-        # The worker says that it rings when the notification is there.
-        changed = alice.event("call.changed")
-        took = time.monotonic() - begun
-        assert changed["changes"][0]["state"] == "ringing"
-        assert took < 1, f"it rang after {took:.2f} s"
+        # A machine may stand still for a moment, but not three times.
+        for left in (2, 1, 0):
+            begun = time.monotonic()
+            call = invite(alice, "bob", mode="advanced")
+            # The worker says that it rings when the notification is there.
+            changed = alice.event("call.changed")
+            took = time.monotonic() - begun
+            assert changed["changes"][0]["state"] == "ringing"
+            if took < 1:
+                break
+            assert left, f"it rang after {took:.2f} s"
+            alice.ok("call.cancel", call_id=call)
+            alice.event("call.ended")
         # A page of the same origin that is no phone.
         looker = firefox.tab(f"http://127.0.0.1:{agent.port}/v1/client/index.d.ts")
         (shown,) = notifications(looker)
