@@ -52,9 +52,9 @@ code=0
 play "$@" || code=$?
 
 # Five processes share the processors with whatever else the machine does. A test that failed beside
-# the others is run again alone, and both are shown. More than three have another cause.
+# the others is run again alone, and both are shown. More than six have another cause.
 failed=$(cat "$work/cache/v/cache/lastfailed" 2>/dev/null | grep -c '::') || :
-if [ -n "$beside" ] && [ "$code" = 1 ] && [ "$failed" -le 3 ]; then
+if [ -n "$beside" ] && [ "$code" = 1 ] && [ "$failed" -le 6 ]; then
     echo "run again alone, because they failed beside others: $failed"
     code=0
     play --last-failed --last-failed-no-failures none || code=$?
