@@ -6,7 +6,7 @@ import time
 from blows import READ, message
 from registry import Attack
 
-ACCOUNTS, DEVICES = 20, 5
+ACCOUNTS, DEVICES = 20, 3
 EACH = 20  # invitations of each connection; all of them are within the rates
 ATTACK = Attack(aims_at="who invites while very many others do", rules=(14, 29),
                 accounts=ACCOUNTS, seconds=(2.5, 8.0))
