@@ -24,18 +24,31 @@ extension [UInt8] {
     var escapingUnshown: [UInt8] {
         guard contains(where: { $0 >= 0x7F }) else { return self }
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(2 * count)  // a scalar of three bytes becomes six
         for scalar in String(decoding: self, as: UTF8.self).unicodeScalars {
-            if scalar.value < 0x7F || scalar.isShown {
-                bytes += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
-                continue
-            }
-            for unit in UTF16.encode(scalar) ?? UTF16.encodedReplacementCharacter {
-                let digits = String(unit, radix: 16)
-                let zeros = String(repeating: "0", count: 4 - digits.count)
-                bytes += Array("\\u\(zeros)\(digits)".utf8)
+            if scalar.value < 0x7F {
+                bytes.append(UInt8(scalar.value))
+            } else if scalar.isShown {
+                for unit in UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter {
+                    bytes.append(unit)
+                }
+            } else {
+                for unit in UTF16.encode(scalar) ?? UTF16.encodedReplacementCharacter {
+                    bytes.appendEscape(of: unit)
+                }
             }
         }
         return bytes
+    }
+
+    /// As in JSON: `\u`, and four hexadecimal digits.
+    private mutating func appendEscape(of unit: UInt16) {
+        append(UInt8(ascii: "\\"))
+        append(UInt8(ascii: "u"))
+        for shift in stride(from: 12, through: 0, by: -4) {
+            let digit = UInt8(unit >> shift & 0xF)
+            append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+        }
     }
 }
 
