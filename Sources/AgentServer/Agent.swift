@@ -267,7 +267,7 @@ public final class Agent {
         let directory = opened.directory
         let limits = options.store.limits
         return try StoreThreads(
-            opened.store, options.settings, in: options.isInMemory ? nil : path,
+            (opened.store, opened.reader), options.settings, in: options.isInMemory ? nil : path,
             open: { [member] () throws(StoreError) in
                 if let member { return try member.openStore(limits) }
                 guard let directory else {

@@ -56,10 +56,10 @@ struct ServerMemory: Sendable, Equatable {
     }
 
     /// What a store has kept; nil: nothing.
-    init?(_ store: any CallStore) throws(StoreError) {
+    init?(readBy reader: any CallReader) throws(StoreError) {
         let query = StoreQuery.values(
             plugin: "", keys: [Self.key], at: Moment(Clock.wallMilliseconds()))
-        guard case .values(let found) = try store.makeReader().answer(query),
+        guard case .values(let found) = try reader.answer(query),
             let bytes = found[0],
             let json = try? JSONValue(
                 parsing: bytes, limits: JSONLimits(bytes: max(1, bytes.count)))

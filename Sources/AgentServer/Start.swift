@@ -263,6 +263,9 @@ extension StoredGeneration {
 /// An open store, with what it kept.
 struct OpenedStore {
     let store: any CallStore
+    /// Its reading side: one for all of a start, because a connection to a database takes longer
+    /// than what is asked there.
+    let reader: any CallReader
     let state: StoredState
     let directory: StateDirectory?
     /// Whether other nodes have the same: then what is stored is in force, not what is on the disk
@@ -294,6 +297,7 @@ struct OpenedStore {
                 store = try Store(in: claimed, options: options)
             }
             state = try store.restore(at: Moment(Clock.wallMilliseconds()))
+            reader = try store.makeReader()
         } catch {
             throw .store(error)
         }
@@ -302,7 +306,7 @@ struct OpenedStore {
     /// The stored part of the server; nil: the store is old or new.
     fileprivate func memory() throws(AgentError) -> ServerMemory? {
         do throws(StoreError) {
-            return try ServerMemory(store)
+            return try ServerMemory(readBy: reader)
         } catch {
             throw .store(error)
         }
@@ -312,7 +316,6 @@ struct OpenedStore {
     /// generations are not loaded for this: their plugins may need an older server.
     fileprivate func hadKeys() throws(AgentError) -> Bool {
         do throws(StoreError) {
-            let reader = try store.makeReader()
             for mark in try reader.generations() {
                 guard let kept = try reader.generation(mark) else { continue }
                 if Deployment.hadKeys(kept) { return true }
@@ -330,7 +333,6 @@ struct OpenedStore {
     ) throws(AgentError) -> (CanaryInForce?, trouble: Alarm?) {
         let found: (name: String, order: CanaryOrder, files: StoredGeneration?)
         do throws(StoreError) {
-            let reader = try store.makeReader()
             guard let (name, order) = try CanaryInForce.kept(reader) else { return (nil, nil) }
             found = (name, order, try reader.generation(named: name))
         } catch {
@@ -351,7 +353,6 @@ struct OpenedStore {
         _ member: ClusterMember?
     ) throws(AgentError) -> Recorded? {
         do throws(StoreError) {
-            let reader = try store.makeReader()
             let marks = try reader.generations()
             guard let active = marks.first(where: \.isActive),
                 let kept = try reader.generation(active)

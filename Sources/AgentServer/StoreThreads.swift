@@ -45,21 +45,16 @@ final class StoreThreads: StoreLink {
     ///   - open: opens the store again after a failure.
     ///   - news: where the answers go.
     init(
-        _ store: any CallStore, _ settings: Settings, in directory: String? = nil,
+        _ opened: (store: any CallStore, reader: any CallReader), _ settings: Settings,
+        in directory: String? = nil,
         open: @escaping @Sendable () throws(StoreError) -> any CallStore,
         news: Mailbox<StoreNews>
     ) throws(AgentError) {
         self.settings = settings
         self.news = news
-        let reader: any CallReader
-        do throws(StoreError) {
-            reader = try store.makeReader()
-        } catch {
-            throw .store(error)
-        }
         let (orders, readings) = (orders, readings)
         let writer = StoreWriter(
-            store: store, open: open,
+            store: opened.store, open: open,
             readBy: { _ = readings.post($0.map { .reader($0) } ?? .noReader) })
         self.writer = writer
         writer.measureFree(in: directory)
@@ -77,7 +72,7 @@ final class StoreThreads: StoreLink {
                     }
                     writer.close()
                 })
-            _ = readings.post(.reader(ReaderBox(reader: reader)))
+            _ = readings.post(.reader(ReaderBox(reader: opened.reader)))
             threads.append(
                 try WorkerThread(name: "reader") {
                     var box: ReaderBox?

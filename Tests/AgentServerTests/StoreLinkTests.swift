@@ -66,7 +66,7 @@ private final class FlakyStore: CallStore {
             let first = MemoryStore()
             _ = try first.restore(at: Moment(0))
             link = try StoreThreads(
-                FlakyStore(first, faults), settings,
+                (FlakyStore(first, faults), try first.makeReader()), settings,
                 open: { () throws(StoreError) in
                     faults.opened.add(1, ordering: .relaxed)
                     return FlakyStore(MemoryStore(), faults)

@@ -1,15 +1,13 @@
 """Figures, and what they must be: the measure of every attack."""
 
 import dataclasses
-import functools
 import os
 import statistics
-import time
 
 from metronome import without
+from processor import slowness
 
 FACTOR, ALLOWANCE = 3, 20  # times the quiet p99, and milliseconds more on a usual processor
-USUAL, SLOWEST = 0.010, 3.0  # seconds that it takes for a piece of work; how far slower ones count
 MEMORY = 16 << 20  # bytes that the server may grow for each attacking account
 SETTLES_WITHIN = 5  # seconds until all is as before
 SPARE_DESCRIPTORS = 2  # a file that is being changed for another, a look from outside
@@ -32,19 +30,6 @@ def figures(phase, stalls):
     return {name: value for name, value in phase.items() if name != "steps"} | {
         "p50": percentile(times, 0.5), "p99": percentile(times, 0.99), "most": most,
         "slowest": slowest}
-
-
-@functools.cache
-def slowness():
-    """How many times slower than a usual processor this one is; 1: not slower. What a server does
-    at once takes so much longer, and nobody is to blame for it."""
-    def work():
-        begin, total = time.process_time(), 0
-        for number in range(200_000):
-            total += number * number
-        return time.process_time() - begin
-
-    return min(SLOWEST, max(1.0, statistics.median(work() for _ in range(50)) / USUAL))
 
 
 def bound(quiet):

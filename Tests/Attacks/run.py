@@ -7,7 +7,8 @@ import sys
 import time
 
 import registry
-from measure import describe, judge_account, judge_machine, slowness
+from measure import describe, judge_account, judge_machine
+from processor import slowness
 from stage import OTHER_CORE, Outsider, Stage
 
 RUNS = (1, 3, 7)  # so many, and if they are not as they should be so many

@@ -125,7 +125,7 @@ private final class WatchedStore: StoreLink {
             for item in batch { receive(item) }
         }
         link = try StoreThreads(
-            store, Settings(),
+            (store, try store.makeReader()), Settings(),
             open: { () throws(StoreError) in
                 throw StoreError(.notOpen, path: "", operation: "reopen", detail: "not here")
             }, news: news)

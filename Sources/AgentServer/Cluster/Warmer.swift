@@ -117,9 +117,9 @@ final class Warmer: Sendable {
         let kept: StoredGeneration?
         let grants: Grants?
         do throws(StoreError) {
-            let store = try ClusterStore(at: address)
-            kept = try store.makeReader().generation(named: name)
-            grants = try ServerMemory(store)?.grants
+            let reader = try ClusterStore(at: address).makeReader()
+            kept = try reader.generation(named: name)
+            grants = try ServerMemory(readBy: reader)?.grants
         } catch {
             throw .store(error)
         }

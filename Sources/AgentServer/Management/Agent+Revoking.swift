@@ -68,7 +68,6 @@ extension OpenedStore {
         var found = Revocations()
         let now = Moment(Clock.wallMilliseconds())
         do throws(StoreError) {
-            let reader = try store.makeReader()
             let all = StoreQuery.keys(
                 plugin: "", prefix: Revocation.prefix, limit: 100_000, at: now)
             guard case .keys(let keys) = try reader.answer(all),
