@@ -39,7 +39,13 @@ extension UInt64 {
     package func mixed(with text: String) -> UInt64 {
         // Texts of this platform are contiguous UTF-8, so nothing is copied here.
         text.utf8.withContiguousStorageIfAvailable { mixed(with: .init($0)) }
-            ?? Array(text.utf8).withUnsafeBytes { mixed(with: $0) }
+            ?? mixed(withCopyOf: text)
+    }
+
+    /// Not part of its caller, which would hold the text for it in any case.
+    @inline(never) @usableFromInline
+    func mixed(withCopyOf text: String) -> UInt64 {
+        Array(text.utf8).withUnsafeBytes { mixed(with: $0) }
     }
 
     @inlinable

@@ -146,9 +146,8 @@ public struct JSONWriter: ~Copyable {
     // MARK: Values
 
     /// Writes a string.
-    public mutating func value(_ value: consuming String) {
-        // A `String` on this platform is contiguous UTF-8, so nothing is copied here.
-        value.withUTF8 { bytes in
+    public mutating func value(_ value: String) {
+        value.withBytes { bytes in
             let room = JSONPen.room(forString: bytes)
             write(nil, room: room) { $0.string(bytes, room: room) }
         }
@@ -275,8 +274,8 @@ extension JSONWriter {
 
     /// Writes a member that is a string of our own, known to need no escapes.
     @inlinable @inline(__always)
-    public mutating func field(_ key: StaticString, plain text: consuming String) {
-        text.withUTF8 { bytes in
+    public mutating func field(_ key: StaticString, plain text: String) {
+        text.withBytes { bytes in
             write(key, room: bytes.count + 2) { $0.string(bytes, room: bytes.count + 2) }
         }
     }

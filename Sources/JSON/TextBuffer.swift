@@ -87,3 +87,20 @@ func copyEnds<Word: BitwiseCopyable>(
     target.storeBytes(of: head, as: Word.self)
     target.storeBytes(of: tail, toByteOffset: last, as: Word.self)
 }
+
+extension String {
+    /// Hands its UTF-8 to `body`, with no reference to the text taken and nothing copied: texts of
+    /// this platform are contiguous.
+    @inlinable @inline(__always)
+    package func withBytes<Result>(
+        _ body: (UnsafeBufferPointer<UInt8>) -> Result
+    ) -> Result {
+        utf8.withContiguousStorageIfAvailable(body) ?? withCopiedBytes(body)
+    }
+
+    /// Not part of its caller, which would hold the text for it in any case.
+    @inline(never) @usableFromInline
+    func withCopiedBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        Array(utf8).withUnsafeBufferPointer(body)
+    }
+}

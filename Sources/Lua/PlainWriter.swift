@@ -103,8 +103,7 @@ public final class PlainWriter {
     /// A string.
     @inlinable
     public func text(_ value: String) {
-        var value = value
-        value.withUTF8 { bytes($0) }
+        value.withBytes { bytes($0) }
     }
 
     /// A string of whatever bytes.

@@ -72,9 +72,7 @@ struct JournalPen: ~Copyable {
 
     /// A text of at most 255 bytes; of a longer one its beginning.
     mutating func put(_ text: String) {
-        // Texts of this platform are contiguous UTF-8, so nothing is copied here.
-        let isPut: Void? = text.utf8.withContiguousStorageIfAvailable { put(utf8: $0) }
-        if isPut == nil { Array(text.utf8).withUnsafeBufferPointer { put(utf8: $0) } }
+        text.withBytes { put(utf8: $0) }
     }
 
     @inline(__always)

@@ -1,6 +1,7 @@
 // An ended call in few bytes.
 
 import CallModel
+import JSON
 
 /// Writes ended calls as bytes and reads them again, in the memory of one process only.
 /// `CallRecord` of the store is what lasts.
@@ -139,8 +140,7 @@ enum CallBytes {
         /// One byte says nil (0) or how long the text is, up to 253; 255 that four more say it.
         mutating func put(_ text: String?) {
             guard let text else { return put(0 as UInt8) }
-            let isPut: Void? = text.utf8.withContiguousStorageIfAvailable { put(utf8: $0) }
-            if isPut == nil { Array(text.utf8).withUnsafeBufferPointer { put(utf8: $0) } }
+            text.withBytes { put(utf8: $0) }
         }
 
         @inline(__always)
