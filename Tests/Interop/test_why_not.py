@@ -50,6 +50,20 @@ def test_a_plugin_that_lets_nobodys_phone_ring_answers(make_agent):
     wait_for("the answer", lambda: verdict(agent, "desk") == said)
 
 
+def test_a_plugin_that_rejected_is_named_with_its_own_reason(make_agent):
+    """Callers get the text in the extended data, and nothing else of those is shown."""
+    quiet = """on.invite(function()
+  return reject("quiet hours", { extended_data = { pin = "4711" } })
+end)
+"""
+    agent = make_agent(EVERYBODY, {"p": quiet}).start()
+    invite(agent.connect("ann"), "bob", mode="common")
+    said = ("refused", "the plugin p said reject declined: quiet hours")
+    wait_for("the answer", lambda: verdict(agent, "bob") == said)
+    code, text = agent.tool("explain", "bob")
+    assert code == 0 and said[1] in text and "4711" not in text, text
+
+
 def test_the_operators_default_rejected(make_agent):
     config = EVERYBODY + 'invite = { default = "reject" }\n'
     agent = make_agent(config, {"p": "on.invite(function() end)\n"}).start()

@@ -2,6 +2,7 @@
 
 import AgentCore
 import CallModel
+import JSON
 import PolicyHost
 
 extension Journal {
@@ -33,8 +34,8 @@ extension DecisionRecord.Outcome {
         switch self {
         case .push(let draft): (draft == nil ? "drop" : "push", nil)
         case .answer(.invite(.accept, _, _)): ("accept", nil)
-        case .answer(.invite(.reject(let busy, _), _, _)):
-            ("reject", busy ? "busy" : "declined")
+        case .answer(.invite(.reject(let busy, let data), _, _)):
+            ("reject", (busy ? "busy" : "declined") + Self.reason(in: data))
         case .answer(.invite(.ring, _, _)): ("ring", nil)
         case .answer(.invite(.forward(let users, _), _, _)):
             ("forward", Self.names(of: users))
@@ -46,6 +47,15 @@ extension DecisionRecord.Outcome {
         case .answer(.token(let token)): (token == nil ? "no token" : "token", nil)
         case .answer(.none): ("default", nil)
         }
+    }
+
+    /// The plugin's own text, which callers get as `reason` of the extended data; nothing else of
+    /// those is anybody's business here. It is as long as `reject` takes it, whoever wrote it.
+    private static func reason(in data: String?) -> String {
+        guard let data, let value = try? JSONValue(parsing: Array(data.utf8)),
+            let reason = value["reason"]?.string, (1...64).contains(reason.utf8.count)
+        else { return "" }
+        return ": \(reason.onOneLine)"
     }
 
     /// The first few of them: a journal is kept in little room, and a group may be large.
