@@ -137,7 +137,7 @@ enum AdminAnswer {
     func show(isJSON: Bool, _ show: (JSONValue) -> Void) -> Int32 {
         switch self {
         case .answer(let value):
-            if isJSON { Screen.say("\(value)") } else { show(value) }
+            if isJSON { Screen.say(value) } else { show(value) }
             return ExitCode.success
         case .refused(let text):
             Screen.complain("callagent: \(Screen.plain(text))")

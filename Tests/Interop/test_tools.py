@@ -1,5 +1,6 @@
 """The command-line client against the real server: call, phone, calls."""
 
+import json
 import os
 import subprocess
 
@@ -189,3 +190,14 @@ def test_what_a_plugin_says_does_not_paint_the_terminal_of_who_checks_it(make_ag
         code, said = agent.tool(*words)
         assert code == 1 and "given.lua:1:" in said, said
         assert all(line.isprintable() for line in said.strip().split("\n")), repr(said)
+
+
+def test_json_of_the_command_line_holds_nothing_that_a_terminal_obeys(agent):
+    """Texts of users may have C1 control characters and marks of direction."""
+    data = "a\u009b31m\u202eb grün"
+    call = invite(agent.connect("ann"), "bob", mode="advanced", extended_data=data)
+    for arguments in (["calls"], ["get", call]):
+        code, text = agent.tool(*arguments, "--json")
+        assert code == 0 and "\u009b" not in text and "\u202e" not in text, ascii(text)
+        assert "grün" in text and r"a\u009b31m\u202eb" in text, ascii(text)
+        assert call in str(json.loads(text))

@@ -21,7 +21,7 @@ extension String {
 extension [UInt8] {
     /// JSON in which nothing can control the terminal or change the direction of the text behind
     /// it: that is escaped, and so it is the same text for whoever reads JSON.
-    var escapingUnshown: [UInt8] {
+    public var escapingUnshown: [UInt8] {
         guard contains(where: { $0 >= 0x7F }) else { return self }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(2 * count)  // a scalar of three bytes becomes six

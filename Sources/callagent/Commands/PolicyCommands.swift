@@ -121,7 +121,7 @@ extension Command {
                 records, file: Installation.file(arguments.text("--config")),
                 against: arguments.text("--against"))
             if arguments.has("--json") {
-                Screen.say("\(report.json)")
+                Screen.say(report.json)
             } else {
                 for line in DecisionText.report(report.json) { Screen.say(line) }
             }
@@ -248,7 +248,7 @@ struct DecisionTrace {
     }
 
     private func show(_ entry: JSONValue) {
-        if isJSON { return Screen.say("\(entry)") }
+        if isJSON { return Screen.say(entry) }
         if !isLong { return Screen.say(DecisionText.line(entry)) }
         for line in DecisionText.lines(entry) { Screen.say(line) }
     }

@@ -1,5 +1,6 @@
 // A call as one side sees it, a line for each event, with the time since the start.
 
+import AgentServer
 import CallClient
 import CallClientCore
 import CallModel
@@ -18,7 +19,7 @@ final class Ladder {
     /// What a user is called, as far as that was heard.
     var nameOf: (UserID) -> String? = { _ in nil }
 
-    init(isJSON: Bool, write: @escaping (String) -> Void = Screen.say) {
+    init(isJSON: Bool, write: @escaping (String) -> Void = { Screen.say($0) }) {
         self.isJSON = isJSON
         self.write = write
     }
@@ -57,7 +58,8 @@ final class Ladder {
     private func object(_ members: [JSONObject.Member], saying text: String?) -> String {
         var object = JSONObject([.init(key: "at_ms", value: .integer(elapsed))] + members)
         if let text { object["message"] = .string(text) }
-        return "\(JSONValue.object(object))"
+        let bytes = JSONValue.object(object).bytes.escapingUnshown
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     private var elapsed: Milliseconds { Clock.bootMilliseconds() - start }

@@ -15,7 +15,7 @@ struct MetricsText {
             let samples = Self.samples(in: value.string ?? "")
             if isJSON {
                 let members = samples.map { JSONObject.Member(key: $0.name, value: $0.value) }
-                return Screen.say("\(JSONValue.object(JSONObject(members)))")
+                return Screen.say(.object(JSONObject(members)))
             }
             Screen.say("running at \(server)")
             Screen.say(Self.summary(of: samples))

@@ -2,10 +2,16 @@
 
 import AgentServer
 import Glibc
+import JSON
 
 enum Screen {
     /// A line of output.
     static func say(_ line: String) { write(line, to: STDOUT_FILENO) }
+
+    /// JSON as a line of output. Texts of users in it cannot control a terminal.
+    static func say(_ value: JSONValue) {
+        write(value.bytes.escapingUnshown + [UInt8(ascii: "\n")])
+    }
 
     /// A line of error output.
     static func complain(_ line: String) { write(line, to: STDERR_FILENO) }
