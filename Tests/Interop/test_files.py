@@ -151,6 +151,22 @@ def test_a_pipe_as_decision_log_holds_up_nobody(make_agent):
     agent.logs('"replayed":"1"')
 
 
+def test_lines_of_the_audit_that_no_file_has_are_counted_and_an_alarm(make_agent):
+    agent = make_agent()
+    (agent.folder / "state").mkdir(mode=0o700)
+    pipe(agent, "state/audit.jsonl")
+    agent.start()
+    assert agent.metrics()["callagent_audit_lines_left_out_total"] == 0
+    for _ in range(2):
+        # There are no keys here; what is refused leaves a line too.
+        assert agent.admin("POST", "/admin/v1/revoke", {"user": "ann"}).status == 409
+    wait_for(
+        "the lines", lambda: agent.metrics()["callagent_audit_lines_left_out_total"] == 2)
+    lost = "2 lines of the audit could not be written"
+    assert any(lost in one for one in agent.admin("GET", "/admin/v1/status").body["alarms"])
+    assert f"alarm: {lost}" in agent.tool("doctor")[1]
+
+
 def test_an_operators_file_that_cannot_be_read_is_not_taken_for_none(make_agent):
     """With the defaults instead, everybody of this machine could sign in."""
     agent = make_agent()

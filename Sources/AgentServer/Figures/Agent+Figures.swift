@@ -58,6 +58,9 @@ extension Agent {
             Metrics.Sample(
                 "decisions_left_out_total", "Decisions that the disk did not take in time.",
                 policies?.decisions.leftOut ?? 0),
+            Metrics.Sample(
+                "audit_lines_left_out_total", "Lines of the audit that are in no file.",
+                admin.desk.audit?.leftOut ?? 0),
         ]
     }
 

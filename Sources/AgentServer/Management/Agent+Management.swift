@@ -92,7 +92,7 @@ extension Agent {
     /// Alarms, until what they are about is gone.
     var alarmsShown: [String] {
         (alarms + (ownership?.alarms ?? [])).map { "\($0)" }
-            + [exchange.damagedCalls.text].compactMap { $0 }
+            + [exchange.damagedCalls.text, admin.desk.audit?.loss].compactMap { $0 }
     }
 
     private var figuresShown: JSONValue {

@@ -6,6 +6,7 @@ import Decisions
 import EventLoop
 import JSON
 import Outbound
+import Synchronization
 import WebProtocols
 
 /// One line of the audit before it is written. The body is as it came: the files' thread shortens
@@ -104,7 +105,24 @@ final class AuditLog {
     /// Lines as they are shown: a body may be a thousand times as long.
     private var kept: [(number: Int, line: [UInt8])] = []
     private var refused: [String: (minute: Int64, count: Int)] = [:]
-    private(set) var leftOut: UInt64 = 0
+    private var leftOutHere: UInt64 = 0
+    /// Lines that the disk did not take whole; the files' thread counts them.
+    private let unwritten = Unwritten()
+
+    private final class Unwritten: Sendable {
+        let count = Mutex<UInt64>(0)
+    }
+
+    /// Lines that are in no file.
+    var leftOut: UInt64 { leftOutHere + unwritten.count.withLock { $0 } }
+
+    /// What is missing, for a person, until the process ends; nil: nothing is.
+    var loss: String? {
+        let count = leftOut
+        guard count > 0 else { return nil }
+        let lines = count == 1 ? "a line" : "\(count) lines"
+        return "\(lines) of the audit could not be written: is the disk full?"
+    }
 
     /// An audit in `directory`; nil: in memory only.
     init(directory: String?, _ thread: FilesThread?, log: Log, loop: EventLoop)
@@ -148,15 +166,16 @@ final class AuditLog {
             if kept.count > Self.keptMax { kept.removeFirst(kept.count - Self.keptMax) }
             return
         }
-        let lines = files.lines
+        let (lines, unwritten) = (files.lines, unwritten)
         let hasRoom = files.thread.run(bytes: request.body.count + 1_024) {
             var writer = JSONWriter()
             entry.write(into: &writer)
             writer.append(UInt8(ascii: "\n"))
-            _ = lines.append(writer.written)
+            let written = lines.append(writer.written)
+            if written < writer.written.count { unwritten.count.withLock { $0 += 1 } }
         }
         guard !hasRoom else { return }
-        leftOut += 1
+        leftOutHere += 1
         log.warn("a line of the audit was left out", ("path", entry.path))
     }
 
