@@ -26,7 +26,10 @@ public struct WebSocketAcceptance: Sendable, Equatable {
         guard keys.count == 1, Base64.decode(keys[0])?.count == 16 else {
             throw .badWebSocketRequest("Sec-WebSocket-Key is not 16 bytes in base64")
         }
-        guard request.body.isEmpty else { throw .badWebSocketRequest("it has a body") }
+        // Also an empty one in chunks: who reads its bytes as frames must not stand before us.
+        guard request.body.isEmpty, headers["Transfer-Encoding"] == nil else {
+            throw .badWebSocketRequest("it has a body")
+        }
         let offered = headers.elements("Sec-WebSocket-Protocol")
         subprotocol = offered.first { subprotocols.contains($0) }
         var answer: HTTPHeaders = [

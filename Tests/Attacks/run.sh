@@ -11,8 +11,13 @@ set -eu
 cd "$(dirname "$0")/../.."
 python=$(sh Tests/Doubles/prepare.sh "$PWD/.build/interop" Tests/Interop/requirements.txt)
 
-CALLAGENT=$(sh Tests/Doubles/executable.sh)
-export CALLAGENT
+case " $* " in
+*" --list "*) ;;  # nothing has to be built for it
+*)
+    CALLAGENT=$(sh Tests/Doubles/executable.sh)
+    export CALLAGENT
+    ;;
+esac
 export PYTHONDONTWRITEBYTECODE=1
 export PYTHONPATH="$PWD/Tests/Attacks:$PWD/Tests/Interop"
 [ -z "${CALLAGENT_FULL-}" ] || set -- --full "$@"

@@ -97,6 +97,9 @@ import Testing
         var body = try request()
         body.body = [1]
         #expect(refusal(body)?.status == 400)
+        var emptyBody = try request()
+        emptyBody.headers.append("Transfer-Encoding", "chunked")
+        #expect(refusal(emptyBody)?.status == 400)
     }
 
     // MARK: The client's side
