@@ -162,8 +162,8 @@ let package = Package(
             ],
             swiftSettings: strict,
             // Retaining and releasing through a table of the linker costs 2 % of a request; and
-            // what is installed needs no toolchain. Functions that are the same, as of generic types,
-            // are linked once.
+            // what is installed needs no toolchain. Functions that are the same, as of generic
+            // types, are linked once.
             linkerSettings: [
                 .unsafeFlags(
                     ["-static-stdlib", "-Xlinker", "--icf=safe"], .when(configuration: .release))
