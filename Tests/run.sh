@@ -95,8 +95,8 @@ guides() {
         sh Tests/Docs/apple.sh
 }
 
-# The count depends on the program alone. Who makes it better lowers the bound, which is some three
-# of a hundred above it: compilers and libraries differ a little.
+# The count depends on the program, and by some hundredth on the hour. Who makes it better lowers
+# the bound.
 instructions() {
     python=$(sh Tests/Doubles/prepare.sh .build/interop Tests/Interop/requirements.txt) &&
         "$python" Tests/Benchmarks/instructions.py --connections 1 --most 95000 \
