@@ -2,8 +2,10 @@
 
 import json
 
+import pytest
+
 from calls import invite, participant, states
-from double import token
+from double import TOPIC, token
 from test_push import pushes, register, settled
 
 
@@ -114,3 +116,23 @@ def test_phones_are_told_what_the_plugins_say(pusher, double):
     assert (android["caller"], android["topic"], android["video"]) == ("alice", "invoice", "true")
     assert ios["call_id"] == android["call_id"] == ok["call_id"]
     assert "secret" not in ios and "secret" not in android
+
+
+@pytest.mark.parametrize("provider, size, more", [
+    ("apns_voip", 4_000, 1_900), ("apns", 3_500, 1_900), ("apns", 3_500, 400)])
+def test_a_caller_leaves_a_plugin_no_room_to_say_which_app_a_push_is_for(
+        make_agent, double, provider, size, more):
+    """What is sent to another app would be the end of the callee's pushes for a day."""
+    config = double.push_config.replace(TOPIC, "com.example.other")
+    agent = make_agent(
+        config + 'plugins = { "ios-voip" }\n'
+        f'options["ios-voip"] = {{ bundle = "{TOPIC}" }}\n',
+        environment=double.environment).start()
+    register(agent, "bob", "phone", provider, token("a1"))
+    given = {"payload": json.dumps({"x": "x" * size})}
+    data = json.dumps({"type": "x" * more})
+    for caller, push in (("mallory", given), ("alice", {})):
+        invite(agent.connect(caller), "bob", mode="advanced", push=push, extended_data=data)
+        (one,) = pushes(double, 1)
+        assert one["verdict"] == 200 and one["fields"]["apns-topic"].startswith(TOPIC), one
+        assert one["payload"]["caller"] == caller

@@ -272,20 +272,31 @@ final class PushDelivery {
             return finish(name, "dropped by a plugin")
         }
         guard !push.isUnwanted else { return withdraw(name) }
-        let now = Clock.wallMilliseconds()
+        // Of the payload the caller has given a part, and may have left no room for more.
+        let fit = fitting(draft, push) ?? fitting(draft.carrying(payloadOf: push.draft), push)
+        pushes[name]?.notice = fit?.notice ?? push.notice
+        pushes[name]?.draft = fit?.draft ?? push.draft
+        thread.add(.send(fit?.notice ?? push.notice))
+    }
+
+    /// The push as a draft wants it; nil: so it cannot be sent.
+    private func fitting(
+        _ draft: PushDraft, _ push: DevicePush
+    ) -> (notice: PushNotice, draft: PushDraft)? {
         var notice = push.notice
         notice.content.take(draft, insteadOf: push.draft)
         do throws(PushFailure) {
-            try plan.push.check(notice, at: now)
-            pushes[name]?.notice = notice
-            pushes[name]?.draft = draft
+            try plan.push.check(notice, at: Clock.wallMilliseconds())
+            return (notice, draft)
         } catch {
+            guard let left = repeated.admit("shaped", at: exchange.now()) else { return nil }
             log.warn(
-                "a plugin's push cannot be sent: it leaves unchanged", ("call", notice.call.id),
-                ("provider", notice.target.provider.rawValue), ("reason", error.description))
-            notice = push.notice
+                "a plugin's push cannot be sent: its payload, or all of it, stays unchanged",
+                ("call", notice.call.id),
+                ("provider", notice.target.provider.rawValue), ("reason", error.description),
+                ("left_out", "\(left)"))
+            return nil
         }
-        thread.add(.send(notice))
     }
 
     private func giveUpShaping() {

@@ -64,6 +64,11 @@ extension Inquiry {
         case .decision, .rejection: throw returned.unfit(for: "push")
         case .value(let value):
             let changed = try draft.changed(to: value)
+            // Whoever calls may leave no room: all but the payload is as the plugin wants it.
+            if let overflow = changed.overflow {
+                self = .push(changed.carrying(payloadOf: draft), job: job)
+                return .unfit(overflow)
+            }
             self = .push(changed, job: job)
             return .next(hasOpinion: changed != draft)
         }

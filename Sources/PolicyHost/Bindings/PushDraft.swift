@@ -113,6 +113,20 @@ extension PushDraft {
         return draft
     }
 
+    /// Why its payload has no room in a push; nil: it has. Much of it may be the caller's.
+    var overflow: String? {
+        let most = provider == "apns" && kind == "voip" ? 5_120 : 4_096
+        let size = JSONValue.object(payload).bytes.count + (payloadRaw?.utf8.count ?? 0)
+        return size <= most ? nil : "push.payload has \(size) bytes, over the limit of \(most)"
+    }
+
+    /// The same with the payload of `other`.
+    public func carrying(payloadOf other: PushDraft) -> PushDraft {
+        var draft = self
+        (draft.payload, draft.payloadRaw) = (other.payload, other.payloadRaw)
+        return draft
+    }
+
     private mutating func set(_ name: String, _ value: LuaValue) throws(BadReturn) {
         switch name {
         case "kind": kind = try Self.text(value, name)
@@ -148,11 +162,6 @@ extension PushDraft {
 
     /// The providers' limits that a push breaks most often.
     private func validate() throws(BadReturn) {
-        let most = provider == "apns" && kind == "voip" ? 5_120 : 4_096
-        let size = JSONValue.object(payload).bytes.count + (payloadRaw?.utf8.count ?? 0)
-        guard size <= most else {
-            throw BadReturn("push.payload has \(size) bytes, over the limit of \(most)")
-        }
         for (name, text) in [("topic", topic), ("collapse_id", collapseID)] {
             guard let text, !text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { continue }
             throw BadReturn("push.\(name) is printable ASCII without space")
