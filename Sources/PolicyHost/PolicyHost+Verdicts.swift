@@ -126,7 +126,9 @@ extension PolicyHost {
         case (.answer(let answer), .question(let id)):
             unheard.tell(chain.letIn(by: answer), in: chain.view.call.id, chain.hold)
             services.emit(.answer(id, answer))
-        case (.push(let draft), .push(let id)): services.emit(.shaped(id, draft))
+        case (.push(var draft), .push(let id)):
+            draft?.isIncomplete = chain.hasFailed || chain.isPassedOver
+            services.emit(.shaped(id, draft))
         case (.answer, .push), (.push, .question):
             preconditionFailure("the verdict \(verdict) is none of \(chain.hook)")
         }

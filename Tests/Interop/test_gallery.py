@@ -136,3 +136,21 @@ def test_a_caller_leaves_a_plugin_no_room_to_say_which_app_a_push_is_for(
         (one,) = pushes(double, 1)
         assert one["verdict"] == 200 and one["fields"]["apns-topic"].startswith(TOPIC), one
         assert one["payload"]["caller"] == caller
+
+
+def test_a_push_that_a_plugin_failed_to_shape_says_nothing_of_the_registration(
+        make_agent, double):
+    config = double.push_config.replace(TOPIC, "com.example.other")
+    agent = make_agent(config + listed("shape"), {"shape": f"""-- Names the app, and breaks for mallory.
+on.push(function(push, call)
+  push.topic = "{TOPIC}"
+  if call.caller.id == "mallory" then error "broken" end
+  return push
+end)
+"""}, environment=double.environment).start()
+    register(agent, "bob", "phone", "apns", token("a1"))
+    invite(agent.connect("mallory"), "bob", mode="advanced")
+    assert pushes(double, 1)[0]["verdict"].startswith("400 DeviceTokenNotForTopic")
+    settled(agent, failed=1)
+    invite(agent.connect("alice"), "bob", mode="advanced")
+    assert pushes(double, 1)[0]["verdict"] == 200

@@ -377,7 +377,8 @@ import Testing
             """)
         let draft = shaped(effects)
         #expect(draft?.payload == ["id": 1] && draft?.topic == "a.voip")
-        #expect(effects.lines.isEmpty)
+        #expect(draft?.isIncomplete == false && effects.lines.isEmpty)
+        #expect(shaped(try shape("on.push(function() error 'no' end)"))?.isIncomplete == true)
     }
 
     @Test func aVoipPushIsForIncomingCallsOnly() throws {

@@ -30,6 +30,8 @@ final class PushDelivery {
         var notice: PushNotice
         var draft: PushDraft
         let since: Moment
+        /// The plugins did not have their say: it may be for another app than they would name.
+        var isIncomplete = false
         /// The reason for it is gone.
         var isUnwanted = false
         /// It is gone because nobody answered in time.
@@ -276,6 +278,7 @@ final class PushDelivery {
         let fit = fitting(draft, push) ?? fitting(draft.carrying(payloadOf: push.draft), push)
         pushes[name]?.notice = fit?.notice ?? push.notice
         pushes[name]?.draft = fit?.draft ?? push.draft
+        pushes[name]?.isIncomplete = draft.isIncomplete || fit == nil
         thread.add(.send(fit?.notice ?? push.notice))
     }
 
@@ -305,7 +308,9 @@ final class PushDelivery {
         for (_, shape) in late {
             guard let name = shaping.removeValue(forKey: shape), let push = pushes[name]
             else { continue }
-            if push.isUnwanted { withdraw(name) } else { thread.add(.send(push.notice)) }
+            if push.isUnwanted { withdraw(name); continue }
+            pushes[name]?.isIncomplete = true
+            thread.add(.send(push.notice))
         }
         if let next = shapingEnds.first { timer?.arm(after: next.moment - exchange.now()) }
     }
@@ -366,6 +371,7 @@ final class PushDelivery {
         tellPlugins(failure, of: push)
         switch failure.advice {
         case .keep: break
+        case .pause where push.isIncomplete: break
         case .pause:
             if paused.count >= limits.paused { paused.removeAll(keepingCapacity: true) }
             paused[RegistrationKey(push.registration)] = Pause(

@@ -37,6 +37,8 @@ public struct PushDraft: Sendable, Equatable {
     public var expiresIn: Int64
     /// A later push with the same one replaces it.
     public var collapseID: String?
+    /// Whether a plugin failed, or was not asked: what it would have changed is missing.
+    public var isIncomplete = false
     /// The trace of the request that led to it, for records: plugins do not see it.
     public var trace: TraceParent?
 
