@@ -5,7 +5,7 @@
 -- more than `max` calls for one account, `per_caller` of one caller in all, and other `modes`.
 --   options["queue"] = { group = "staff", say_every = "5s", max = 50 }
 
-plugin { version = "1.3.0", state_version = 2 }
+plugin { version = "1.3.1", state_version = 2 }
 
 local cfg = config {
   group = option.text(nil, { required = true, help = "whose members answer" }),
@@ -16,7 +16,6 @@ local cfg = config {
 }
 local can_transfer = {}
 for _, mode in ipairs(cfg.modes) do can_transfer[mode] = true end
-
 -- `state` has the calls that wait for each account in their order: { id, by, since, seen, asked }.
 migrate(function(old) return old.lines or {} end)
 
@@ -27,7 +26,7 @@ end
 
 local function sweep(keeps)
   for account, line in pairs(state) do
-    for n = #line, 1, -1 do if not keeps(line[n]) then table.remove(line, n) end end
+    for n = #line, 1, -1 do if not keeps(line[n], account) then table.remove(line, n) end end
     if #line == 0 then state[account] = nil end
   end
 end
@@ -56,23 +55,24 @@ end)
 on.accepted(function(call, who)
   if find(who.id, call.id) then call:later("1s", "turn", who.id) end
 end)
-
 on.ended(function(call) sweep(function(one) return one.id ~= call.id end) end)
 
 timer("turn", function(account, call)
   if not call then return end
-  local free, is_here = {}, false
+  local free, here = {}, {}
+  for _, user in ipairs(call.users) do here[user.id] = true end
+  local function stays(one, of) return one.id ~= call.id or of ~= account end
+  if not here[account] then return sweep(stays) end -- it may wait for another account still
   for _, id in ipairs(users.group(cfg.group) or {}) do
-    local member = users.get(id)
+    local member = not here[id] and users.get(id)
     if member and member.online and member.calls == 0 then free[#free + 1] = id end
   end
-  for _, user in ipairs(call.users) do is_here = is_here or user.id == account end
-  if not is_here then return sweep(function(one) return one.id ~= call.id end) end
   if not find(account, call.id) then add(account, call) end -- a restart forgot it
   local one, place, turn = find(account, call.id)
   one.seen = time.now()
-  -- Others may hang up while this waits, and then their entries have moved.
-  if free[turn] and call:transfer(free[turn]) then (find(account, call.id) or {}).asked = true end
+  -- A call that cannot be handed on keeps nobody from those behind it. Entries move meanwhile.
+  local was_asked = free[turn] and (call:transfer(free[turn]) or true)
+  if was_asked then (find(account, call.id) or {}).asked = true end
   call:signal { position = place, waiting_ms = (time.now() - one.since) * 1000 }
   call:later(cfg.say_every, "turn", account)
 end)
@@ -152,6 +152,26 @@ test("who hangs up makes room", function(t)
   t.expect(t.invite { from = "zoe", to = "sales", mode = "advanced" }, accept {})
   t.event("ended", { reason = "last_left" })
   t.expect(t.invite { from = "yan", to = "sales", mode = "advanced" }, accept {})
+end)
+
+test("a member of the group who calls is handed to another one", function(t)
+  t.options { group = "staff" }
+  t.group("staff", { "zoe", "ann" })
+  t.invite { from = "zoe", to = "sales", mode = "advanced" }
+  t.advance "1s"
+  t.equal(t.calls()[1], { op = "transfer", to = "ann" })
+end)
+
+test("who is handed on from one account keeps the place in the line of another", function(t)
+  t.options { group = "staff" }
+  t.group("staff", { "ann" })
+  t.invite { from = "zoe", to = { "sales", "desk-1" }, mode = "advanced" }
+  t.advance "1s"
+  t.accept()
+  t.advance "10s"
+  local told = t.calls()
+  t.equal({ told[#told].op, told[#told].data.waiting_ms }, { "signal", 11000 })
+  t.equal({ state.sales, #state["desk-1"] }, { nil, 1 })
 end)
 
 test("where a call cannot be handed on, it is busy", function(t)

@@ -154,3 +154,19 @@ end)
     settled(agent, failed=1)
     invite(agent.connect("alice"), "bob", mode="advanced")
     assert pushes(double, 1)[0]["verdict"] == 200
+
+
+def test_a_call_that_cannot_be_handed_on_keeps_nobody_waiting(make_agent):
+    """One account that has used up the transfers of its call is the first in the line."""
+    agent = make_agent(
+        'answer_for = { "sales" }\ngroups = { staff = { "bob" } }\n'
+        + listed("queue", queue='{ group = "staff", say_every = "1s" }')).start()
+    mallory = agent.connect("mallory")
+    call = invite(mallory, "sales", mode="advanced")
+    for number in range(10):
+        mallory.ok("call.transfer", call_id=call, to=f"nobody-{number}")
+        mallory.ok("call.cancel", call_id=call, users=[f"nobody-{number}"])
+    mallory.refused("call.transfer", "too_many", call_id=call, to="nobody")
+    invite(agent.connect("alice"), "sales", mode="advanced")
+    bob = agent.connect("bob")
+    assert bob.event("call.incoming")["call"]["caller"] == "alice"
