@@ -11,7 +11,7 @@
 --
 --   options["holidays"] = { days = { "01-01", "12-24..12-26", "2026-04-06" } }
 
-plugin { version = "1.0.0" }
+plugin { version = "1.0.1" }
 
 local cfg = config {
   days = option.list({}, { max = 400, help = "days when nobody works" }),
@@ -22,34 +22,34 @@ local DAY = 24 * 3600
 local YEARLY, ONCE = "^[01]%d%-[0-3]%d$", "^%d%d%d%d%-[01]%d%-[0-3]%d$"
 
 -- Texts of one form have the order of the days that they name.
-local ranges = {}
-for place, text in ipairs(cfg.days) do
+local single, ranges = {}, {}
+for _, text in ipairs(cfg.days) do
   local first, last = text:match "^(.-)%.%.(.+)$"
   first, last = first or text, last or text
   local form = first:match(YEARLY) and YEARLY or ONCE
   local hint = "' is no day (write \"12-25\" or \"2026-04-06\")"
   if not (first:match(form) and last:match(form)) then error("days: '" .. text .. hint) end
   if last < first then error("days: '" .. text .. "' ends before it begins") end
-  ranges[place] = { first = first, last = last, form = form == ONCE and "%Y-%m-%d" or "%m-%d" }
+  local range = { first = first, last = last, is_yearly = form == YEARLY }
+  if first == last then single[first] = true else ranges[#ranges + 1] = range end
 end
 
 local function is_off(moment)
+  local once = time.format("%Y-%m-%d", moment)
+  local yearly = once:sub(6)
+  if single[once] or single[yearly] then return true end
   for _, range in ipairs(ranges) do
-    local day = time.format(range.form, moment)
+    local day = range.is_yearly and yearly or once
     if range.first <= day and day <= range.last then return true end
   end
   return false
 end
 
-local function number(format, moment)
-  return math.tointeger(tonumber(time.format(format, moment))) or 0
-end
-
 -- Midnight after `moment`, also where the clocks change in between.
 local function next_day(moment)
-  local seconds = number("%H", moment) * 3600 + number("%M", moment) * 60 + number("%S", moment)
-  local next = moment + DAY - seconds
-  local shown = number("%H", next)
+  local hour, minute, second = time.format("%H %M %S", moment):match "(%d+) (%d+) (%d+)"
+  local next = moment + DAY - hour * 3600 - minute * 60 - second
+  local shown = math.tointeger(time.format("%H", next))
   return shown == 0 and next or next + (shown > 12 and 24 - shown or -shown) * 3600
 end
 
@@ -70,6 +70,15 @@ test("on Christmas Day the caller learns when it opens", function(t)
   local data = { reason = "closed", opens = time.now() + (14 + 2 * 24) * 3600 }
   t.expect(t.invite { to = "desk" }, reject("closed", { extended_data = data }))
   t.expect(t.invite { to = "desk", at = "2031-12-27 00:00" }, nil)
+end)
+
+test("a long holiday among very many days is found in time", function(t)
+  local days, first = {}, 1893456000 -- 2030-01-01
+  for day = 1, 400 do days[day] = time.format("%Y-%m-%d", first + day * 24 * 3600) end
+  t.options { days = days }
+  t.clock "2030-12-01 10:00"
+  local data = { reason = "closed", opens = first + 401 * 24 * 3600 }
+  t.expect(t.invite { to = "desk" }, reject("closed", { extended_data = data }))
 end)
 
 test("midnight is that of the place, also where the clocks change", function(t)
