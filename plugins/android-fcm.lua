@@ -12,7 +12,7 @@
 --
 --   options["android-fcm"] = { fields = { "type", "topic" }, missed = false }
 
-plugin { version = "1.1.1", on_error = "unchanged" }
+plugin { version = "1.1.2", on_error = "unchanged" }
 
 local cfg = config {
   hide = option.bool(false, { help = "do not tell who calls" }),
@@ -24,10 +24,12 @@ on.push(function(push, call)
   if push.provider ~= "fcm" then return end
   if push.reason == "missed" and not cfg.missed then return drop "missed calls are not told" end
   local caller = cfg.hide and "Someone" or call.caller.id
-  -- Without a title of the caller's there is the usual one, which is who calls.
-  if not push.title or push.title == call.caller.id then push.title = caller end
+  -- Without a title of the caller's there is the usual one: the caller's name, or else the id.
+  local tells = push.title == call.caller.id or push.title == call.caller.name
+  if not push.title or cfg.hide and tells then push.title = caller end
   push.payload = push.payload or {}
   if push.payload.caller == nil then push.payload.caller = caller end
+  if cfg.hide and push.payload.caller_name == nil then push.payload.caller_name = caller end
   if push.payload.video == nil then push.payload.video = call.kind == "video" end
   for _, name in ipairs(cfg.fields) do
     if push.payload[name] == nil then
@@ -72,6 +74,16 @@ test("what the caller says of itself is not hidden", function(t)
   end
   local push = t.push({ provider = "fcm", reason = "missed", title = "ann" }, { from = "ann" })
   t.equal({ push.title, push.payload.caller }, { "Someone", "Someone" })
+end)
+
+test("the name of who is hidden is hidden as well", function(t)
+  t.user("ann", { name = "Ann Smith" })
+  local said = { provider = "fcm", title = "Ann Smith" }
+  t.equal(t.push(said, { from = "ann" }).title, "Ann Smith")
+  t.options { hide = true }
+  t.user("ann", { name = "Ann Smith" })
+  local push = t.push(said, { from = "ann" })
+  t.equal({ push.title, push.payload.caller_name }, { "Someone", "Someone" })
 end)
 
 test("other pushes stay as they are", function(t)

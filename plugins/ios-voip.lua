@@ -13,7 +13,7 @@
 --
 --   options["ios-voip"] = { bundle = "com.example.desk", fields = { "type", "topic" } }
 
-plugin { version = "1.1.1", on_error = "unchanged" }
+plugin { version = "1.1.2", on_error = "unchanged" }
 
 local cfg = config {
   bundle = option.text("", { max = 120, help = "the app's bundle id; empty: the configured one" }),
@@ -26,11 +26,13 @@ on.push(function(push, call)
   local rings = push.reason == "invite" or push.reason == "add"
   if push.provider ~= "apns" or not (rings or cfg.hide) then return end
   local caller = cfg.hide and "Someone" or call.caller.id
-  -- Without a title of the caller's there is the usual one, which is who calls.
-  if not push.title or push.title == call.caller.id then push.title = caller end
-  if not rings then return push end
+  -- Without a title of the caller's there is the usual one: the caller's name, or else the id.
+  local tells = push.title == call.caller.id or push.title == call.caller.name
+  if not push.title or cfg.hide and tells then push.title = caller end
   push.payload = push.payload or {}
   if push.payload.caller == nil then push.payload.caller = caller end
+  if cfg.hide and push.payload.caller_name == nil then push.payload.caller_name = caller end
+  if not rings then return push end
   if cfg.bundle ~= "" then
     push.topic = push.kind == "voip" and cfg.bundle .. ".voip" or cfg.bundle
   end
@@ -86,12 +88,23 @@ test("a call that is over does not tell who called either", function(t)
   t.options { hide = true, bundle = "com.example.desk" }
   for _, reason in ipairs { "cancel", "leave", "end", "missed" } do
     local push = t.push({ reason = reason, title = "ann", body = "over" }, { from = "ann" })
-    t.equal({ push.title, push.body, push.payload }, { "Someone", "over", {} })
+    t.equal({ push.title, push.body }, { "Someone", "over" })
+    t.equal(push.payload, { caller = "Someone", caller_name = "Someone" })
     t.equal(push.topic, nil)
     local said = { reason = reason, title = "Bye", payload = { caller = "Ann" } }
     push = t.push(said, { from = "ann" })
     t.equal({ push.title, push.payload.caller }, { "Bye", "Ann" })
   end
+end)
+
+test("the name of who is hidden is hidden as well", function(t)
+  t.user("ann", { name = "Ann Smith" })
+  local said = { provider = "apns", title = "Ann Smith" }
+  t.equal(t.push(said, { from = "ann" }).title, "Ann Smith")
+  t.options { hide = true }
+  t.user("ann", { name = "Ann Smith" })
+  local push = t.push(said, { from = "ann" })
+  t.equal({ push.title, push.payload.caller_name }, { "Someone", "Someone" })
 end)
 
 test("other pushes stay as they are", function(t)

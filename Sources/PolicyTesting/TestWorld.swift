@@ -403,7 +403,8 @@ final class TestWorld {
     func shown(_ facts: UserFacts) -> UserFacts {
         let said = users[facts.user]
         return UserFacts(
-            facts.user, calls: facts.calls + (said?.calls ?? 0), devices: said?.devices ?? 1)
+            facts.user, calls: facts.calls + (said?.calls ?? 0), devices: said?.devices ?? 1,
+            name: said?.name)
     }
 
     /// Connects as many devices of a user as the test said.

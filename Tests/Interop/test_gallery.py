@@ -138,6 +138,26 @@ def test_a_caller_leaves_a_plugin_no_room_to_say_which_app_a_push_is_for(
         assert one["payload"]["caller"] == caller
 
 
+@pytest.mark.parametrize("provider", ["apns_voip", "apns", "fcm"])
+def test_a_caller_who_is_hidden_is_in_no_push(pusher, double, provider):
+    """Not the id, nor the name, nor in data that nobody is shown."""
+    agent = pusher('plugins = { "ios-voip", "android-fcm" }\n'
+                   'options["ios-voip"] = { hide = true }\n'
+                   'options["android-fcm"] = { hide = true }\n')
+    register(agent, "bob", "phone", provider, "phone-1" if provider == "fcm" else token("a1"))
+    if provider == "apns_voip":
+        register(agent, "bob", "phone", "apns", token("a2"))
+    alice = agent.connect("alice", greet=False)
+    alice.ok("hello", token="dev:alice", device="phone", name="Ann Smith")
+    call = invite(alice, "bob", mode="advanced")
+    found = pushes(double, 1)
+    alice.ok("call.cancel", call_id=call)
+    found += pushes(double, 1)
+    for one in found:
+        said = json.dumps(one["payload"])
+        assert "Someone" in said and "alice" not in said and "Ann Smith" not in said, said
+
+
 def test_a_push_that_a_plugin_failed_to_shape_says_nothing_of_the_registration(
         make_agent, double):
     config = double.push_config.replace(TOPIC, "com.example.other")
