@@ -21,6 +21,12 @@ public struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     /// Adds all fields of `others` at the end.
     public mutating func append(_ others: HTTPHeaders) { fields += others.fields }
 
+    /// Puts one field in the place of all fields `name`.
+    mutating func replace(_ name: String, with value: String) {
+        fields.removeAll { HTTPCharacters.equal($0.name, name) }
+        append(name, value)
+    }
+
     /// The value of the first field `name`, whatever its case.
     public subscript(name: String) -> String? {
         fields.first { HTTPCharacters.equal($0.name, name) }?.value

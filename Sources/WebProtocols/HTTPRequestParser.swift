@@ -20,6 +20,8 @@ public struct HTTPRequestParser: Sendable {
     private struct Start {
         var method: HTTPMethod
         var target: HTTPTarget
+        /// The host that the target names; nil: none.
+        var host: String?
         var minorVersion: Int
     }
 
@@ -103,15 +105,17 @@ public struct HTTPRequestParser: Sendable {
         guard let method = HTTPMethod(rawValue: name) else {
             throw .unknownMethod(String(name.prefix(32)))
         }
-        let target = try HTTPTarget(parts[1], for: method)
-        return Start(method: method, target: target, minorVersion: minorVersion)
+        let (target, host) = try HTTPTarget.read(parts[1], for: method)
+        return Start(method: method, target: target, host: host, minorVersion: minorVersion)
     }
 
     /// Checks what the headers say about the request as a whole; true when the client waits to be
     /// asked for the body.
     private mutating func begin(_ start: Start) throws(HTTPError) -> Bool {
-        let headers = parts.headers
+        var headers = parts.headers
         try Self.checkHost(headers, start.minorVersion)
+        // Who judges by `Host` judges what is asked for.
+        if let host = start.host { headers.replace("Host", with: host) }
         let framing = try BodyFraming(
             headers, minorVersion: start.minorVersion, limit: limits.body)
         var request = HTTPRequest(start.method, start.target, headers: headers)

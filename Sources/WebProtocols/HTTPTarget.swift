@@ -1,7 +1,7 @@
 // The target of a request: its path, and its query decoded on demand.
 
 /// A request target in origin form (`/v1/call/accept?x=1`), or `*`. The absolute form is reduced to
-/// the origin form when it is read (RFC 9112 section 3.2).
+/// the origin form when it is read, and its host takes the place of `Host` (RFC 9112 section 3.2).
 public struct HTTPTarget: Sendable, Equatable {
     /// The path as it was sent, percent encodings included; begins with `/`, or is `*`.
     public let rawPath: String
@@ -82,20 +82,23 @@ public struct HTTPTarget: Sendable, Equatable {
 }
 
 extension HTTPTarget {
-    /// Reads the target of a request line for `method`.
-    init(_ bytes: some Collection<UInt8>, for method: HTTPMethod) throws(HTTPError) {
+    /// Reads the target of a request line for `method`, and the host in it; nil: it names none.
+    static func read(
+        _ bytes: some Collection<UInt8>, for method: HTTPMethod
+    ) throws(HTTPError) -> (target: HTTPTarget, host: String?) {
         let text = String(decoding: bytes, as: UTF8.self)
         if text == "*" {
             guard method == .options else { throw .badTarget }
-            try self.init(text)
-        } else if text.hasPrefix("/") {
-            try self.init(text)
-        } else {
-            try self.init(Self.originForm(ofAbsolute: text))
+            return (try HTTPTarget(text), nil)
         }
+        if text.hasPrefix("/") { return (try HTTPTarget(text), nil) }
+        let (host, rest) = try parts(ofAbsolute: text)
+        return (try HTTPTarget(rest), host)
     }
 
-    private static func originForm(ofAbsolute text: String) throws(HTTPError) -> String {
+    private static func parts(
+        ofAbsolute text: String
+    ) throws(HTTPError) -> (host: String, rest: String) {
         let scheme = text.prefix { $0 != ":" }
         let isKnown = ["http", "https"].contains { HTTPCharacters.equal(scheme, $0) }
         let rest = text.dropFirst(scheme.count)
@@ -105,6 +108,6 @@ extension HTTPTarget {
             throw .badTarget
         }
         let path = rest.dropFirst(3 + authority.count)
-        return path.hasPrefix("/") ? String(path) : "/" + path
+        return (String(authority), path.hasPrefix("/") ? String(path) : "/" + path)
     }
 }

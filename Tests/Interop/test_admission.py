@@ -249,6 +249,17 @@ def test_with_development_tokens_only_pages_of_this_machine_may_ask(agent):
     assert agent.request("GET", "/healthz", None, {"Host": "evil.example"}).status == 200
 
 
+@pytest.mark.parametrize("named, host, status", [
+    ("evil.example", "localhost", 403), ("localhost", "evil.example", 200)])
+def test_the_name_in_the_target_counts(agent, named, host, status):
+    """K113, and RFC 9112 section 3.2.2: `Host` does not count where the target has a name."""
+    raw = RawSocket(agent.port).send((
+        f"POST http://{named}/v1/call/list HTTP/1.1\r\nHost: {host}\r\n"
+        "Authorization: Bearer dev:bob\r\nContent-Length: 2\r\n\r\n{}").encode())
+    assert raw.status_line() == status
+    raw.close()
+
+
 def test_origins_says_otherwise_with_development_tokens(make_agent):
     agent = make_agent('origins = { "*" }\n').start()
     reply = asks_as_a_page(agent, "https://a.example", extra={"Host": "calls.example"})

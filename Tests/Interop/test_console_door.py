@@ -71,6 +71,15 @@ def test_two_hosts_are_none(console):
     assert status in (b"400", b"403")
 
 
+def test_the_name_in_the_target_counts(console):
+    lines = (
+        "GET http://evil.example/admin/v1/status HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"Authorization: Bearer {console.operator}\r\n\r\n")
+    with socket.create_connection(("127.0.0.1", console.port), timeout=10) as raw:
+        raw.sendall(lines.encode())
+        assert raw.recv(4_096).split(b" ")[1] == b"403"
+
+
 def test_every_answer_protects_the_page(console):
     for path in ("/admin/v1/status", "/nothing", "/admin/v1/nothing"):
         headers = console.request("GET", path, token=console.viewer).headers

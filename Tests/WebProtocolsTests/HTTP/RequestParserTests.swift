@@ -101,6 +101,15 @@ import WebProtocols
         #expect(read.target.rawPath == path && read.target.rawQuery == query)
     }
 
+    /// Who judges `Host` must not judge another name than the one that is asked for (RFC 9112
+    /// section 3.2.2).
+    @Test(arguments: ["HTTP/1.1\nHost: a", "HTTP/1.1\nX: y\nhost: a\nZ: z", "HTTP/1.0"])
+    func theHostOfAnAbsoluteTargetIsTheHost(_ rest: String) throws {
+        let read = try request("GET http://example.org:80/a \(rest)\n\n")
+        #expect(read.headers.all("Host") == ["example.org:80"])
+        #expect(read.headers["Z"] == (rest.contains("Z") ? "z" : nil))
+    }
+
     @Test func asksTheServerAsAWhole() throws {
         #expect(try request("OPTIONS * HTTP/1.1\nHost: a\n\n").target.rawPath == "*")
     }

@@ -57,6 +57,7 @@ import WebProtocols
 
     static let headers: [Case] = [
         Case("GET / HTTP/1.1\n\n", .missingHost), Case("GET / HTTP/1.1\nX: 1\n\n", .missingHost),
+        Case("GET http://a/ HTTP/1.1\n\n", .missingHost),
         Case("GET / HTTP/1.1\nHost: a\nhost: a\n\n", .badHost),
         Case("GET / HTTP/1.0\nHost: a\nHost: b\n\n", .badHost),
         Case("GET / HTTP/1.1\nHost: a b\n\n", .badHost),
