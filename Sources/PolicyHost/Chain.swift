@@ -72,6 +72,8 @@ struct Chain {
     var spent: UInt64 = 0
     /// Whether some plugin gave no usable answer.
     var hasFailed = false
+    /// How often plugins of a canary failed.
+    var canaryFailures = 0
     /// Whether there was no time to ask: that says nothing about the plugins.
     var isPassedOver = false
     /// Whether the host will be woken when the time is over.

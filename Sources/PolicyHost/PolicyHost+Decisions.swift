@@ -292,13 +292,16 @@ extension PolicyHost {
         if chain.isCutShort {
             handler.plugin.health.failing.ended(handler.event.origin, at: services.now)
         } else {
-            note(.late, message, traceback, handler.plugin)
+            note(.late, message, traceback, handler.plugin, isAnswer: true)
         }
         guard var late = chains.removeValue(forKey: id) else { return }
         record(
             chain.isCutShort ? .cutShort : .failed(.late), handler.plugin, &late,
             spent: handler.event.spent, message: message)
-        if !chain.isCutShort { late.hasFailed = true }
+        if !chain.isCutShort {
+            late.hasFailed = true
+            if isOfCanary(handler.plugin) { late.canaryFailures += 1 }
+        }
         late.place = chain.generation.plugins.count
         let own = handler.plugin.onError
         if apply(own, handler.plugin, &late) { return }
@@ -327,8 +330,11 @@ extension PolicyHost {
     }
 
     func withdraw(_ id: QuestionID) {
-        guard chains.removeValue(forKey: .question(id)) != nil else { return }
+        guard var chain = chains.removeValue(forKey: .question(id)) else { return }
         stop(.chain(.question(id)))
+        guard chain.canaryFailures > 0 else { return }
+        countFailures(
+            of: chain, recordsDecisions ? chain.takeRecord(.answer(.none), services) : nil)
     }
 }
 

@@ -28,7 +28,7 @@ extension PolicyHost {
             note(
                 failure, message,
                 failure == .badReturn && trace.isEmpty ? plugin.handlerBegins(chain.hook) : trace,
-                plugin)
+                plugin, isAnswer: true)
             return fail(failure, message, plugin, &chain, spent: spent)
         }
         do throws(BadReturn) {
@@ -65,7 +65,8 @@ extension PolicyHost {
         } catch {
             let place = outcome.value.isDecision ? callua_place(plugin.vm).string : ""
             let message = "\(place.isEmpty ? plugin.file : place): \(error.message)"
-            note(.badReturn, message, plugin.handlerBegins(chain.hook), plugin)
+            note(
+                .badReturn, message, plugin.handlerBegins(chain.hook), plugin, isAnswer: true)
             return fail(.badReturn, message, plugin, &chain, spent: spent)
         }
     }
@@ -94,6 +95,7 @@ extension PolicyHost {
     ) -> Bool {
         record(.failed(failure), plugin, &chain, spent: spent, message: message)
         chain.hasFailed = true
+        if isOfCanary(plugin) { chain.canaryFailures += 1 }
         chain.place += 1
         return apply(plugin.onError, plugin, &chain)
     }
@@ -135,6 +137,7 @@ extension PolicyHost {
         let record = recordsDecisions ? chain.takeRecord(verdict, services) : nil
         if let canary { canary.note(chain, verdict, at: services.now) }
         if chain.hook.kind == .decision, !chain.isPassedOver { noteDecision(chain, record) }
+        if chain.canaryFailures > 0 { countFailures(of: chain, record) }
         if let record { services.emit(.record(record)) }
     }
 

@@ -209,7 +209,9 @@ extension PolicyHost {
             return
         }
         goBack(to: handler)
-        note(failure, message, trace, handler.plugin)
+        var isAnswer = false
+        if case .chain = task { isAnswer = true }
+        note(failure, message, trace, handler.plugin, isAnswer: isAnswer)
         lose(handler, failure)
     }
 

@@ -227,6 +227,32 @@ def test_few_accounts_only_raise_an_alarm(desks):
     assert plugins(desks)["canary"] is None
 
 
+def test_who_knows_a_bug_of_both_takes_no_canary_back(make_agent):
+    """Also where the operator says after how many failures it goes back."""
+    bug = """on.invite(function(call)
+  if call.extended_raw == "bug" then error "old" end
+  if call.extended_raw == "new" and NEW then error "new" end
+  return ring {}
+end)
+"""
+    old, new = bug.replace("NEW", "false"), bug.replace("NEW", "true")
+    agent = make_agent(DESKS, {"desk": old}).start()
+    begin(agent, "desk-1", "--abort-on-failure", "2", text=new)
+    mallory = agent.connect("mallory")
+
+    def asked():
+        return plugins(agent)["canary"]["own"]["asked"]
+
+    for count in range(1, 6):
+        invite(mallory, "desk-1", mode="advanced", extended_data="bug")
+        wait_for("a decision", lambda: asked() == count)
+    assert plugins(agent)["canary"]["failures"] == 0
+    for name in ("ann", "ben"):
+        invite(agent.connect(name), "desk-1", mode="advanced", extended_data="new")
+    agent.logs("canary taken back")
+    assert plugins(agent)["canary"] is None
+
+
 def test_who_knows_how_to_make_old_plugins_late_takes_no_canary_back(make_agent):
     late = """on.invite(function(call)
   if call.extended_data then sleep "10s" end

@@ -391,6 +391,93 @@ extension [PolicyEffect] {
         #expect(rig.rig.tell(.ended, rig.call("desk-1")).takenBack == .failures(1))
     }
 
+    /// Whoever knows of a bug that both generations have ends no canary by it.
+    @Test func whatFailsBesideItTooIsNotCounted() throws {
+        let rig = try CanaryRig(Self.fails)
+        try rig.tryOut(
+            Self.fails + "\n-- another", for: "desk-1", abortOnFailure: 3, control: Self.fails)
+        var effects: [PolicyEffect] = []
+        for _ in 0..<9 {
+            effects += rig.invite("desk-1", by: "mallory")
+            effects += rig.rig.pass(100_000)
+        }
+        #expect(effects.takenBack == nil && effects.alarms.isEmpty)
+        #expect(try #require(rig.host.canaryStatus).failures == 0)
+    }
+
+    @Test func whatFailsOnlyInItIsCounted() throws {
+        let rig = try CanaryRig(Self.rings)
+        try rig.tryOut(Self.fails, for: "desk-1", abortOnFailure: 3, control: Self.rings)
+        var effects: [PolicyEffect] = []
+        for _ in 0..<3 {
+            #expect(effects.takenBack == nil)
+            effects += rig.invite("desk-1")
+            effects += rig.rig.pass(1)
+        }
+        #expect(effects.takenBack == .failures(3))
+    }
+
+    /// A text that a client sends is the easiest way to make plugins fail.
+    @Test(arguments: [true, false]) func shapingIsComparedToo(_ isOld: Bool) throws {
+        let shapes = "on.extended_data(function(data) return data end)"
+        let fails = "on.extended_data(function(data) if data == 'x' then error 'x' end end)"
+        let old = isOld ? fails : shapes
+        let rig = try CanaryRig(old)
+        try rig.tryOut(fails + "\n-- another", for: "eve", abortOnFailure: 2, control: old)
+        var effects: [PolicyEffect] = []
+        for _ in 0..<4 {
+            let call = rig.call("desk-1", by: "eve")
+            effects += rig.rig.ask(.incomingData(call, user: UserID("eve"), data: "x"))
+            effects += rig.rig.pass(100_000)
+        }
+        #expect(effects.takenBack == (isOld ? nil : .failures(2)))
+    }
+
+    @Test(arguments: [true, false]) func whoHangsUpIsComparedToo(_ isOld: Bool) throws {
+        let waits = "on.invite(function() sleep '1s' end)"
+        func generation(_ first: String, _ name: String) throws -> Generation {
+            try Rig.generation([("p", first), ("q", waits)]) {
+                ($0.name, $0.answerFor) = (name, Accounts(["desk-*"]))
+            }
+        }
+        let old = isOld ? Self.fails : Self.rings
+        let rig = Rig(try generation(old, "old"))
+        let extent = try #require(CanaryExtent("desk-1", salt: "s"))
+        try rig.host.prepareCanary(
+            try generation(Self.fails, "new"),
+            CanaryOrder(extent, abortOnFailure: 1, since: rig.now),
+            control: Replay(try generation(old, "old")), at: rig.now)
+        var effects = rig.host.cut(at: rig.now)
+        let call = rig.call()
+        effects += rig.ask(.invite(call, callee: UserID("desk-1"), from: 0))
+        effects += rig.host.handle(.withdrawn(QuestionID(1)), at: rig.now)
+        effects += rig.pass(1)
+        #expect(effects.takenBack == (isOld ? nil : .failures(1)))
+    }
+
+    /// (G72) Succeeding accounts hide failing ones up to the share that is said.
+    @Test(arguments: [(50, false), (60, true)])
+    func manyWhoSucceedHideOnlyFew(_ failing: Int, _ goesBack: Bool) throws {
+        let rig = try CanaryRig(Self.rings)
+        try rig.tryOut(
+            """
+            on.invite(function(call)
+              if call.caller.id:find("bad", 1, true) then error 'x' end
+              return ring {}
+            end)
+            """, for: "desk-1")
+        var effects: [PolicyEffect] = []
+        for number in 0..<1_000 {
+            effects += rig.invite("desk-1", by: "good-\(number)")
+            effects += rig.rig.pass(200)
+        }
+        for number in 0..<failing * 2 {
+            effects += rig.invite("desk-1", by: "bad-\(number % failing)")
+            effects += rig.rig.pass(1_000)
+        }
+        #expect((effects.takenBack != nil) == goesBack)
+    }
+
     @Test func bothAreShownSideBySide() throws {
         let rig = try CanaryRig(
             "on.invite(function(call) if call.extended_raw then error 'x' end return ring {} end)")

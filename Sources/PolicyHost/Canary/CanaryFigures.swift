@@ -80,7 +80,7 @@ public struct CanaryStatus: Sendable {
     public let accounts: Int
     /// Those of them that met a failure of its own.
     public let failing: Int
-    /// Failures of its plugins.
+    /// Failures of its plugins, but for answers that the generation beside it fails to give too.
     public let failures: Int
     /// What each of the two decided since it began.
     public let own: CanaryFigures

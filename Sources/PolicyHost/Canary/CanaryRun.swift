@@ -16,7 +16,7 @@ final class CanaryRun {
     var hasQuarantined = false
     /// Whether somebody was told that it fails, and that it stays.
     var hasAlarmed = false
-    /// Failures of its plugins.
+    /// Failures of its plugins, but for those that the generation beside it has too.
     private(set) var failures = 0
     /// Why it has to go once the input at hand is done.
     var mustEnd: GenerationFault?
@@ -62,9 +62,9 @@ final class CanaryRun {
         }
     }
 
-    /// One of its plugins failed.
-    func noteFailure() {
-        failures += 1
+    /// Its plugins failed `count` times.
+    func noteFailures(_ count: Int) {
+        failures += count
         if let most = order.abortOnFailure, failures >= most {
             mustEnd = .failures(failures)
         }

@@ -54,9 +54,8 @@ extension PolicyHost {
         return canary.generation
     }
 
-    func noteCanaryFailure(of plugin: PluginState) {
-        guard let canary, plugin.generationNumber == canary.number else { return }
-        canary.noteFailure()
+    func isOfCanary(_ plugin: PluginState) -> Bool {
+        canary.map { plugin.generationNumber == $0.number } ?? false
     }
 
     // MARK: Beginning and ending

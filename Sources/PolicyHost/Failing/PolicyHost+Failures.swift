@@ -9,9 +9,14 @@ import Lua
 extension PolicyHost {
     /// Logs and counts a failure, and passes the plugin over for whoever caused it, if it was one
     /// failure too many.
-    func note(_ failure: Failure, _ message: String, _ trace: String, _ plugin: PluginState) {
+    ///
+    /// - Parameter isAnswer: whether it stands in the place of an answer (`fail`).
+    func note(
+        _ failure: Failure, _ message: String, _ trace: String, _ plugin: PluginState,
+        isAnswer: Bool = false
+    ) {
         plugin.tally.failures[failure, default: 0] += 1
-        noteCanaryFailure(of: plugin)
+        if !isAnswer, isOfCanary(plugin) { canary?.noteFailures(1) }
         var line = PolicyLog(
             .error, message, plugin: plugin.name, call: plugin.call,
             fields: ["failure": .string(failure.rawValue)])

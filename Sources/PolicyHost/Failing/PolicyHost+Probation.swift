@@ -32,9 +32,16 @@ struct Probation {
 
 /// The plugins before, to be asked whether they fail alike.
 final class Comparison {
+    /// What failed, and that `control` has not been asked about.
+    struct Doubt {
+        var record: DecisionRecord
+        /// Failures of a canary that count if they are its own.
+        var failures = 0
+    }
+
     let control: any Control
-    /// Decisions that failed and that `control` has not been asked about, one of a pair.
-    var failures: [Cause: DecisionRecord] = [:]
+    /// One of a pair.
+    var doubts: [Cause: Doubt] = [:]
 
     init(_ control: any Control) { self.control = control }
 }
@@ -87,24 +94,49 @@ extension PolicyHost {
         else { return false }
         // Whoever is passed over for a failure has met no other one by that.
         guard record.hasFailed else { return wasKnown }
-        if comparison.failures.updateValue(record, forKey: cause) == nil {
+        doubt(record, of: cause, comparison, isCanary: isCanary)
+        return true
+    }
+
+    private func doubt(
+        _ record: DecisionRecord, of cause: Cause, _ comparison: Comparison, isCanary: Bool
+    ) {
+        if comparison.doubts[cause] == nil {
             deadlines.add(.compare(cause, isCanary: isCanary), at: services.now)
         }
-        return true
+        comparison.doubts[cause, default: Comparison.Doubt(record: record)].record = record
+    }
+
+    /// Counts the failures of the canary's plugins in `chain`, once it is known that the generation
+    /// beside it does not fail alike: whoever knows of a bug that both have ends no canary by it.
+    func countFailures(of chain: Chain, _ record: DecisionRecord?) {
+        guard let canary else { return }
+        let cause = chain.cause
+        let isKnown = canary.generation.pairs[cause]?.hasOwnFailure ?? false
+        guard let comparison = canary.comparison, let record, !isKnown else {
+            return canary.noteFailures(chain.canaryFailures)
+        }
+        // A decision is in doubt already.
+        if comparison.doubts[cause] == nil {
+            doubt(record, of: cause, comparison, isCanary: true)
+        }
+        comparison.doubts[cause]?.failures += chain.canaryFailures
     }
 
     /// Asks the plugins before.
     func compare(_ cause: Cause, isCanary: Bool) {
         guard let comparison = comparison(isCanary: isCanary),
-            let record = comparison.failures.removeValue(forKey: cause),
+            let doubt = comparison.doubts.removeValue(forKey: cause),
             let watched = isCanary ? canary?.generation : generation
         else { return }
-        let control = comparison.control
+        let (control, record) = (comparison.control, doubt.record)
         let before = control.spent
         let answers = control.answers(to: record, within: Self.comparingTime)
         let failsAlike = answers?.fail(like: record) ?? false
         spent += control.spent - before
-        guard !failsAlike, watched.pairs.failedAnew(cause) else { return }
+        guard !failsAlike else { return }
+        if isCanary { canary?.noteFailures(doubt.failures) }
+        guard record.hook.kind == .decision, watched.pairs.failedAnew(cause) else { return }
         if watched.pairs.isTimeToCount() { judge(isCanary: isCanary) }
     }
 
