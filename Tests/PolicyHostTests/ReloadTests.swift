@@ -160,6 +160,30 @@ import Testing
         #expect(goesBack(rig, "x"), "nobody knows")
     }
 
+    /// Where the plugins before cannot be asked, the operator hears of it.
+    @Test(arguments: [true, false]) func whatCannotBeComparedIsSaid(_ isSlow: Bool) throws {
+        let text = """
+            on.invite(function()
+              for _ = 1, \(isSlow ? 6 : 0) do
+                for _ = 1, 800000 do end
+                sleep "1ms"
+              end
+              error "x"
+            end)
+            """
+        let rig = try Rig(text)
+        let next = try Rig.generation([("p", text + "\n-- another")])
+        let control = Replay(try Rig.generation([("p", text)]))
+        try rig.host.prepare(next, control: control, at: rig.now)
+        var effects = rig.host.cut(at: rig.now)
+        for number in 0..<3 {
+            effects += rig.ask(rig.call(by: "user-\(number)"))
+            effects += rig.pass(1_000)
+        }
+        let lines = effects.lines.filter { $0.contains("the failure counts as new") }
+        #expect(lines.count == (isSlow ? 1 : 0), "\(effects.lines)")
+    }
+
     /// (G82)
     @Test func theLimitsOfTheServerDoNotGoBack() throws {
         func bound(_ plan: inout GenerationPlan, memory: Int, lines: Int) {

@@ -42,6 +42,8 @@ final class Comparison {
     let control: any Control
     /// One of a pair.
     var doubts: [Cause: Doubt] = [:]
+    /// Whether it was said that `control` did not answer.
+    var hasWarned = false
 
     init(_ control: any Control) { self.control = control }
 }
@@ -132,12 +134,22 @@ extension PolicyHost {
         let (control, record) = (comparison.control, doubt.record)
         let before = control.spent
         let answers = control.answers(to: record, within: Self.comparingTime)
+        if answers == nil { warn(comparison, of: watched) }
         let failsAlike = answers?.fail(like: record) ?? false
         spent += control.spent - before
         guard !failsAlike else { return }
         if isCanary { canary?.noteFailures(doubt.failures) }
         guard record.hook.kind == .decision, watched.pairs.failedAnew(cause) else { return }
         if watched.pairs.isTimeToCount() { judge(isCanary: isCanary) }
+    }
+
+    private func warn(_ comparison: Comparison, of watched: Generation) {
+        guard !comparison.hasWarned else { return }
+        comparison.hasWarned = true
+        let text =
+            "whether the plugins before fail as those of the generation \(watched.name) do could "
+            + "not be found out: the failure counts as new"
+        services.emit(.log(PolicyLog(.warn, text)))
     }
 
     /// Processor time for asking the plugins before, in nanoseconds, and the run at hand.
