@@ -161,7 +161,7 @@ def test_a_caller_who_is_hidden_is_in_no_push(pusher, double, provider):
 def test_a_push_that_a_plugin_failed_to_shape_says_nothing_of_the_registration(
         make_agent, double):
     config = double.push_config.replace(TOPIC, "com.example.other")
-    agent = make_agent(config + listed("shape"), {"shape": f"""-- Names the app, and breaks for mallory.
+    agent = make_agent(config + listed("shape"), {"shape": f"""-- Breaks for mallory.
 on.push(function(push, call)
   push.topic = "{TOPIC}"
   if call.caller.id == "mallory" then error "broken" end
