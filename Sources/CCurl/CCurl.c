@@ -68,6 +68,13 @@ curl_off_t ccurl_get_size(CURL *easy, CURLINFO info)
     return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : 0;
 }
 
+curl_socket_t ccurl_get_socket(CURL *easy)
+{
+    curl_socket_t value = CURL_SOCKET_BAD;
+    return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &value) == CURLE_OK
+        ? value : CURL_SOCKET_BAD;
+}
+
 void *ccurl_get_owner(CURL *easy)
 {
     char *owner = NULL;

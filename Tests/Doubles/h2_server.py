@@ -1,7 +1,9 @@
 """An HTTP/2 server over TLS whose every frame a test can spoil."""
 
 import asyncio
+import socket
 import ssl
+import struct
 
 import h2.config
 import h2.connection
@@ -42,9 +44,10 @@ class Request:
 class Reply:
     """What to answer, and what to do to the connection.
 
-    `act` is one of: reply, hang, refuse (REFUSED_STREAM), reset (after the headers), lose (the
-    connection dies instead of the reply), goaway (the stream was not processed), close (GOAWAY
-    after the reply), truncate (the body ends in a reset).
+    `act` is one of: reply, hang, refuse (REFUSED_STREAM), cancel (another reset instead of the
+    reply), reset (after the headers), lose (the connection ends instead of the reply), break (it
+    is reset), goaway (the stream was not processed), close (GOAWAY after the reply), truncate (the
+    body ends in a reset).
     """
 
     def __init__(self, status=200, headers=(), body=b"", act="reply", delay=0.0):
@@ -180,10 +183,16 @@ class Connection(asyncio.Protocol):
         stream = request.stream
         if reply.act == "hang":
             return
-        if reply.act == "lose":
+        if reply.act in ("lose", "break"):
+            if reply.act == "break":
+                self.transport.get_extra_info("socket").setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.transport.abort()
             return
         self.requests.pop(stream, None)
+        if reply.act == "cancel":
+            self.h2.reset_stream(stream, h2.errors.ErrorCodes.INTERNAL_ERROR)
+            return
         if reply.act == "refuse":
             self.h2.reset_stream(stream, h2.errors.ErrorCodes.REFUSED_STREAM)
             return

@@ -130,7 +130,7 @@ class Double:
             "most_streams": self.server.most_streams, "resets": self.server.resets,
             "refused": self.server.refused, "answered": self.server.answered,
             "grants": len(self.google.issued),
-            "provider_tokens": len(self.apple.tokens_seen)}
+            "provider_tokens": len(self.apple.tokens_seen), "lost": PlainHandler.lost}
         self.server.most_streams = 0
         return counters
 
@@ -157,12 +157,22 @@ class Double:
 
 
 class PlainHandler(http.server.BaseHTTPRequestHandler):
-    """HTTP/1.1 without TLS: everything is echoed."""
+    """HTTP/1.1 without TLS: everything is echoed. For `/lose` the connection ends instead of the
+    answer; the answers to `/meet-N` wait until N requests for it are there."""
 
     protocol_version = "HTTP/1.1"
+    lost = 0
+    lock = threading.Lock()
+    barriers = {}
 
     def answer(self):
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        if self.path.startswith("/meet-"):
+            self.meet(int(self.path.removeprefix("/meet-")))
+        if self.path == "/lose":
+            PlainHandler.lost += 1
+            self.close_connection = True
+            return
         text = json.dumps({"method": self.command, "path": self.path,
                            "fields": self.headers.items(), "body": body.decode("latin-1")}).encode()
         self.send_response(200)
@@ -170,6 +180,11 @@ class PlainHandler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(text)
+
+    def meet(self, count):
+        with PlainHandler.lock:
+            barrier = PlainHandler.barriers.setdefault(count, threading.Barrier(count))
+        barrier.wait(60)
 
     do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_HEAD = answer
 

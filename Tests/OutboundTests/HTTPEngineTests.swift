@@ -131,10 +131,65 @@ struct HTTPEngineTests {
         try double.plan("lost", ["act": "lose"])
         var request = try echo(1, "lost")[0]
         #expect(try engine.run(request).failure?.kind == .connectionLost)
-        #expect(try double.seen().count == 3)
+        #expect(try double.seen().count == 1)
+        #expect(try engine.run(try echo(1)[0]).status == 200)
+        _ = try double.seen()
         request.mayRepeat = false
         #expect(try engine.run(request).failure?.kind == .connectionLost)
         #expect(try double.seen().count == 1)
+    }
+
+    /// A server in trouble is not asked three times where it was asked once.
+    @Test(arguments: [1, 10], ["lose", "break"])
+    func aNewConnectionThatIsClosedGetsNoRequestAgain(count: Int, act: String) throws {
+        // Only where an answer has come before, many are sent over one connection at once.
+        #expect(try engine.run(try echo(1)[0]).status == 200)
+        try double.tell("drop")
+        while try server()["open"] != 0 {}
+        _ = try double.seen()
+        try double.plan("lost", ["act": .string(act), "delay": 0.05])
+        let ends = try engine.run(try echo(count, "lost"))
+        #expect(ends.allSatisfy { $0.failure?.kind == .connectionLost })
+        #expect(try double.seen().count == count)
+    }
+
+    @Test(arguments: ["lose", "break"])
+    func aConnectionThatServedBeforeAndIsClosedGetsItOnceMoreOnAnother(act: String) throws {
+        #expect(try engine.run(try echo(1)[0]).status == 200)
+        _ = try double.seen()
+        try double.plan("lost", ["act": .string(act)])
+        #expect(try engine.run(try echo(1, "lost")[0]).failure?.kind == .connectionLost)
+        #expect(try double.seen().count == 2)
+        #expect(try engine.run(try echo(1)[0]).status == 200)
+        try double.plan("lost", ["act": .string(act)], [:])
+        #expect(try engine.run(try echo(1, "lost")[0]).status == 200)
+        #expect(try double.seen().count == 3)
+    }
+
+    @Test func aStreamThatIsResetOnAConnectionThatGoesOnIsSentOnceMore() throws {
+        #expect(try engine.run(try echo(1)[0]).status == 200)
+        _ = try double.seen()
+        try double.plan("reset", ["act": "cancel"])
+        #expect(try engine.run(try echo(1, "reset")[0]).failure?.kind == .connectionLost)
+        #expect(try double.seen().count == 2)
+    }
+
+    /// libcurl by itself would go through all connections that are idle.
+    @Test(arguments: [(0, 1), (1, 2), (5, 2)] as [(Int, Int64)])
+    func overHTTP1ItIsTheSameHoweverManyConnectionsAreIdle(idle: Int, sent: Int64) throws {
+        let port = try #require(double.hello["plain_port"]?.integer)
+        // The first one to an origin is sent alone; those that follow make a connection each.
+        for count in Set([min(idle, 1), idle]).sorted() where count > 0 {
+            let fine = OutboundRequest.local(
+                "GET", try HTTPURL("http://127.0.0.1:\(port)/meet-\(count)"))
+            let ends = try engine.run(Array(repeating: fine, count: count))
+            #expect(ends.allSatisfy { $0.status == 200 })
+        }
+        let lose = try HTTPURL("http://127.0.0.1:\(port)/lose")
+        var request = OutboundRequest.local("POST", lose, body: [1])
+        request.mayRepeat = true
+        #expect(try engine.run(request).failure?.kind == .connectionLost)
+        #expect(try server()["lost"]?.integer == sent)
     }
 
     @Test(arguments: ["lose", "reset", "truncate"])

@@ -139,6 +139,20 @@ struct PushDoubleTests {
         #expect(decrypted.allSatisfy { $0["call_id"] == "0199aa" && $0["title"] == "ann" })
     }
 
+    /// A phone would ring as often, and a service in trouble would have as much more to do.
+    @Test(arguments: [PushCarrier.apnsVoIP, .web])
+    func aServiceThatClosesItsConnectionsGetsOneRequestForEachAttempt(
+        provider: PushCarrier
+    ) throws {
+        let rig = try Rig()
+        try rig.double.plan("ab", ["act": "lose"])
+        try rig.send(provider, token("ab"), seconds: 3)
+        rig.work(pushes: 1)
+        let outcome = try #require(rig.pushes.values.first)
+        #expect(rig.cause(outcome.notice.id) == .unavailable && outcome.attempts > 1)
+        #expect(try rig.double.seen().count == outcome.attempts)
+    }
+
     @Test func applesReasonsArriveAsTheirCauses() throws {
         let rig = try Rig()
         let reasons: [(Int64, String, PushFailure.Cause)] = [

@@ -19,6 +19,8 @@ CURLcode ccurl_set_progress(CURL *easy, curl_xferinfo_callback function, void *o
 // What libcurl knows about a transfer; 0 or NULL when it does not know.
 long ccurl_get_long(CURL *easy, CURLINFO info);
 curl_off_t ccurl_get_size(CURL *easy, CURLINFO info);
+// The socket of its connection; CURL_SOCKET_BAD: that is closed.
+curl_socket_t ccurl_get_socket(CURL *easy);
 void *ccurl_get_owner(CURL *easy);
 
 CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value);

@@ -17,6 +17,13 @@ final class Connections {
     let gate = UnsafeMutablePointer<cossl_tls_gate>.allocate(capacity: 1)
     private var sockets: Set<Int32> = []
     private var secureSockets: Set<Int32> = []
+    /// The connections over which an answer has come, by their own ports, with the version of HTTP
+    /// that they speak.
+    private var answered: [Int: Int] = [:]
+    /// Closed connections that the peer had ended, by their own ports.
+    private var lost: Set<Int> = []
+    /// So many are remembered, to be asked about at once.
+    private static let lostMax = 1_000
 
     init() {
         gate.initialize(to: cossl_tls_gate())
@@ -46,8 +53,37 @@ final class Connections {
         if isSecure { secureSockets.insert(socket) }
     }
 
+    /// The connection from this port is a new one.
+    func noteNew(from own: Int) {
+        answered[own] = nil
+        lost.remove(own)
+    }
+
+    /// An answer has come over the connection from this port.
+    func noteAnswer(from own: Int, version: Int) { answered[own] = version }
+
+    /// The version of HTTP of an answer over the connection from this port; nil: none has come yet.
+    func version(from own: Int) -> Int? { answered[own] }
+
+    /// Whether the peer has ended the connection from this port.
+    func isLost(from own: Int) -> Bool {
+        lost.contains(own)
+            || sockets.contains { Self.port(of: $0, getsockname) == own && Self.isOver($0) }
+    }
+
+    private static func isOver(_ socket: Int32) -> Bool {
+        var byte: UInt8 = 0
+        let count = recv(socket, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
+        return count == 0 || count < 0 && errno != EAGAIN
+    }
+
     /// Closes a socket.
     func close(_ socket: Int32) -> Int32 {
+        if let own = Self.port(of: socket, getsockname) {
+            answered[own] = nil
+            if lost.count >= Self.lostMax { lost.removeAll() }
+            if Self.isOver(socket) { lost.insert(own) }
+        }
         sockets.remove(socket)
         secureSockets.remove(socket)
         return Glibc.close(socket)

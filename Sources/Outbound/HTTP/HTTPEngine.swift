@@ -33,7 +33,6 @@ public final class HTTPEngine {
         public init() {}
     }
 
-    private static let repetitions = 2
     /// libcurl looks at every request of a connection whenever the connection has news. So while
     /// many are under way, news is gathered for a moment: a millisecond for so many requests …
     private static let requestsPerMillisecond = 5
@@ -188,7 +187,7 @@ public final class HTTPEngine {
             note(result, of: transfer)
             remove(
                 transfer, wasAnswered: Self.wasAnswered(result), version: Self.version(result))
-            if !isRepeated(transfer.queued, result) { report(transfer.queued, result) }
+            if !isRepeated(transfer, result) { report(transfer.queued, result) }
         }
     }
 
@@ -220,15 +219,15 @@ public final class HTTPEngine {
         if case .success(let response) = result { response.version } else { 2 }
     }
 
-    /// A connection that breaks ends all its streams, also those that the server never read.
+    /// A connection that ends takes along what was sent over it, also what the server never read.
     private func isRepeated(
-        _ queued: QueuedRequest, _ result: Result<OutboundResponse, OutboundFailure>
+        _ transfer: Transfer, _ result: Result<OutboundResponse, OutboundFailure>
     ) -> Bool {
+        var again = transfer.queued
         guard case .failure(let failure) = result, failure.kind == .connectionLost,
-            queued.request.mayRepeat, queued.repetitions < Self.repetitions
+            transfer.wasOvertaken, again.request.mayRepeat, !again.isRepetition
         else { return false }
-        var again = queued
-        again.repetitions += 1
+        again.isRepetition = true
         do throws(OutboundFailure) {
             try queue.add(again)
             return true

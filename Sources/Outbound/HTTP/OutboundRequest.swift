@@ -19,9 +19,11 @@ public struct OutboundRequest: Sendable, Equatable {
     public var connectTimeout: Int64 = 5_000
     /// The longest body of a response in bytes; a longer one is a failure.
     public var responseLimit = 65_536
-    /// Whether it may be sent again, at once and at most twice, when its connection broke: a server
-    /// that closes a connection may or may not have read it. For receivers that recognise
-    /// repetitions.
+    /// Whether it may be sent again, once and at once, when a connection that had given answers
+    /// before was closed before it gave one to this request, or its stream was ended without one:
+    /// the server may or may not have read it. For receivers that recognise repetitions. (Over
+    /// HTTP/1.1 libcurl does that for every request.) A new connection that is closed is a failure,
+    /// and whoever sent the request decides when it is worth another attempt.
     public var mayRepeat = false
     /// Which addresses it may reach.
     public var addresses = AddressGuard.publicOnly

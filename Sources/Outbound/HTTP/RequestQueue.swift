@@ -39,8 +39,8 @@ struct QueuedRequest {
     let request: OutboundRequest
     let submittedAt: Int64
     let origin: String
-    /// How often it was sent again.
-    var repetitions = 0
+    /// It was sent before.
+    var isRepetition = false
 
     var expiresAt: Int64 { submittedAt + request.timeout }
     /// To whom it goes: mostly the origin.

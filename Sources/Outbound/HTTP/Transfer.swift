@@ -27,6 +27,19 @@ final class Transfer {
     /// What libcurl skips in chunks, their extensions, has no end by itself. A wait is no reading.
     private static let emptyReadsMax = 64
     private var refused: String?
+    /// A socket was made for it since it was sent last.
+    private var hasOpened = false
+    /// The own port of the connection over which it was sent last; nil: it was not.
+    private var port: Int?
+    /// That had given an answer before.
+    private var wasOnUsed = false
+    /// It was sent again because its connection was closed.
+    private var isRepetition: Bool
+    private var hasAnswer = false
+    /// Once it has ended: a connection that had given answers was closed before it gave one to
+    /// this request. Mostly the server closed it because nothing came any more, and did not read
+    /// the request. A new connection that is closed so is the work of a server in trouble.
+    private(set) var wasOvertaken = false
 
     /// Prepares `easy`, which is fresh or reset, for the request. `rest` is what is left of its
     /// time, in milliseconds.
@@ -38,6 +51,7 @@ final class Transfer {
         self.connections = connections
         self.easy = easy
         headerLimit = options.headerLimit
+        isRepetition = queued.isRepetition
         errorText.pointee = 0
         setDestination(options)
         setTimes(rest)
@@ -164,13 +178,14 @@ final class Transfer {
                 guard let address, let transfer = transfer(owner) else { return -1 }
                 return transfer.openSocket(address)
             }, me)
-        guard !queued.request.addresses.isOff else { return }
         // A connection that another request made is reused without a new socket.
         ccurl_set_send_check(
             easy,
-            { owner, address, _, _, _ in
-                let isAdmitted = address.map { transfer(owner)?.admits($0) == true } ?? false
-                return isAdmitted ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+            { owner, address, _, _, own in
+                guard let transfer = transfer(owner), transfer.mayBegin(at: address)
+                else { return CURL_PREREQFUNC_ABORT }
+                transfer.begins(from: Int(own))
+                return CURL_PREREQFUNC_OK
             }, me)
     }
 
@@ -207,6 +222,7 @@ final class Transfer {
     /// One line, with its end. A status line begins the header of the next response: interim ones
     /// come first.
     private func take(header bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+        hasAnswer = true
         let line = UnsafeRawBufferPointer(start: bytes, count: count)
         if line.starts(with: "HTTP/".utf8) {
             headers.removeAll(keepingCapacity: true)
@@ -245,11 +261,35 @@ final class Transfer {
         let opened = socket(target.pointee.family, kind, target.pointee.protocol)
         guard opened >= 0 else { return -1 }
         connections.noteOpened(opened, isSecure: queued.request.url.isSecure)
+        hasOpened = true
         // Notices a peer that vanished within the time of one request.
         var patience = Int32(10_000)
         let size = socklen_t(MemoryLayout<Int32>.size)
         setsockopt(opened, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, &patience, size)
         return opened
+    }
+
+    /// Whether it may be sent to this address, the first time or once more: libcurl by itself sends
+    /// a request up to six times when connections end that others used too. A stream that the
+    /// server refused unread, on a connection that goes on, does not count.
+    private func mayBegin(at address: UnsafePointer<CChar>?) -> Bool {
+        guard queued.request.addresses.isOff || address.map({ admits($0) }) == true else {
+            return false
+        }
+        guard let port, connections.isLost(from: port) else { return true }
+        guard wasOnUsed, !isRepetition else { return false }
+        isRepetition = true
+        return true
+    }
+
+    /// It is sent now, over the connection from this port.
+    private func begins(from own: Int) {
+        if hasOpened { connections.noteNew(from: own) }
+        (hasOpened, port) = (false, own)
+        let version = connections.version(from: own)
+        wasOnUsed = version != nil
+        // If libcurl repeats it over HTTP/1.1, then not over the next of those that were idle.
+        if version == 1 { ccurl_set_long(easy, CURLOPT_FRESH_CONNECT, 1) }
     }
 
     private func admits(_ text: UnsafePointer<CChar>) -> Bool {
@@ -277,9 +317,16 @@ final class Transfer {
         guard code == CURLE_OK else {
             var failure = failure(code)
             if isCutOff, failure.kind == .connectionLost { failure.kind = .tooLarge }
+            let isLost = port.map { connections.isLost(from: $0) } == true
+            // Streams also end unread on a connection that goes on, as after GOAWAY.
+            wasOvertaken = !isRepetition && !hasAnswer && (wasOnUsed || !isLost && port != nil)
             return .failure(failure)
         }
         let isSecond = ccurl_get_long(easy, CURLINFO_HTTP_VERSION) == CURL_HTTP_VERSION_2_0
+        if ccurl_get_socket(easy) >= 0 {
+            connections.noteAnswer(
+                from: ccurl_get_long(easy, CURLINFO_LOCAL_PORT), version: isSecond ? 2 : 1)
+        }
         return .success(
             OutboundResponse(
                 status: ccurl_get_long(easy, CURLINFO_RESPONSE_CODE), headers: headers, body: body,
@@ -298,11 +345,16 @@ final class Transfer {
 
     private func failure(_ code: CURLcode) -> OutboundFailure {
         if let refused { return OutboundFailure(.refusedAddress, refused) }
+        if code == CURLE_ABORTED_BY_CALLBACK, !isTooLarge {
+            // Its `mayBegin` said no to a repetition.
+            return OutboundFailure(
+                .connectionLost, "the connection was closed before an answer", mayHaveArrived: true)
+        }
         let detail = errorText.pointee == 0 ? curl_easy_strerror(code) : UnsafePointer(errorText)
         return OutboundFailure(
             isTooLarge ? .tooLarge : OutboundFailure.Kind(code),
             detail.map { String(cString: $0) } ?? "",
-            mayHaveArrived: ccurl_get_size(easy, CURLINFO_PRETRANSFER_TIME_T) > 0)
+            mayHaveArrived: port != nil)
     }
 }
 
