@@ -198,11 +198,15 @@ extension LuaValue {
 public struct LuaProblem: Error, Equatable {
     /// The place and what is wrong there.
     public let message: String
+    /// Bytes of a message that holds a long value. What is wrong stands before and behind it.
+    private static let bytesMax = 500
 
     /// A problem with the value as a whole.
-    public init(_ message: String) { self.message = message }
+    public init(_ message: String) {
+        self.message = message.leavingOutMiddle(beyond: Self.bytesMax).escapingUnshown
+    }
     /// A problem at `path` of the value; empty: with the whole.
     public init(_ path: String, _ message: String) {
-        self.message = path.isEmpty ? message : "\(path): \(message)"
+        self.init(path.isEmpty ? message : "\(path): \(message)")
     }
 }

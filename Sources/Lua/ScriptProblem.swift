@@ -6,12 +6,14 @@ public struct ScriptProblem: Error, Sendable, Equatable, CustomStringConvertible
     public let file: String?
     /// The line, or nil.
     public let line: Int?
+    /// A message of Lua, with the names of files in it, is not much longer than 2,048.
+    private static let bytesMax = 3_000
     /// What is wrong.
     public let text: String
 
     /// The fault `text` in `file`, at `line`.
     public init(_ text: String, file: String? = nil, line: Int? = nil) {
-        self.text = text
+        self.text = text.leavingOutMiddle(beyond: Self.bytesMax)
         self.file = file
         self.line = line
     }

@@ -24,6 +24,28 @@ import Testing
         }
     }
 
+    /// What stands in a file must not fill the terminal and the log.
+    @Test(arguments: [
+        ("listen = '#'", "(write \"127.0.0.1:7600\")"), ("answer_for = { '#' }", "no space)"),
+        ("plugins = { '#%' }", "'-' and '_')"), ("modes = { ['#'] = {} }", "0-9, _ and -"),
+        ("modes = { m = { like = '#' } }", "handshake"), ("timezone = '#'", "#'"),
+        ("invite = { decide_in = '#' }", "\"7d\")"), ("webhooks = { ['#'] = 1 }", "#'"),
+    ])
+    func aLongValueIsShownByItsEnds(text: String, end: String) {
+        let long = String(repeating: "ä", count: 500_000)
+        let problem = problem(text.replacing("#", with: long))
+        #expect(problem.hasPrefix("callagent.lua:1: ") && problem.utf8.count < 600, "\(text)")
+        #expect(problem.hasSuffix(end.replacing("#", with: "ä")), "\(problem)")
+        #expect(problem.contains("ääää…ä"), "\(problem)")
+    }
+
+    @Test func whatNobodySeesIsEscapedInAMessage() {
+        #expect(
+            problem(#"listen = "\27[31m1.2.3.4\n\0\u{202E}x""#)
+                == #"callagent.lua:1: listen: bad address '\u{1B}[31m1.2.3.4\n\u{0}\u{202E}x' "#
+                + #"(write "127.0.0.1:7600")"#)
+    }
+
     @Test func theFileOfTheManualIsRead() throws {
         let configuration = try read(
             """

@@ -1,5 +1,7 @@
 // Text from others, shown to the operator.
 
+import Lua
+
 extension String {
     /// The text on one line. It cannot break the line, control the terminal or change the direction
     /// of the text behind it.
@@ -48,15 +50,6 @@ extension [UInt8] {
         for shift in stride(from: 12, through: 0, by: -4) {
             let digit = UInt8(unit >> shift & 0xF)
             append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
-        }
-    }
-}
-
-extension Unicode.Scalar {
-    fileprivate var isShown: Bool {
-        switch properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator: false
-        default: true
         }
     }
 }
