@@ -549,6 +549,22 @@ def test_it_needs_no_configuration(make_agent, browser):
         console.get("/status")
 
 
+def test_it_says_that_no_server_answers(make_agent):
+    """Whoever opened its address would see nothing."""
+    agent = make_agent()
+    code, text = agent.tool("console")
+    assert code == 3 and "nobody answers" in text and "'callagent run' starts" in text, text
+    assert "http://" not in text
+
+
+def test_it_says_that_a_server_is_gone(make_agent):
+    agent = make_agent().start()
+    agent.crash()
+    code, text = agent.tool("console")
+    assert code == 3 and "nobody answers" in text and "'callagent run' starts" in text, text
+    assert "http://" not in text
+
+
 def test_it_can_only_look(make_agent):
     agent = make_agent(SUPPORT, {"support": ACCEPT}).start()
     port = free_port()

@@ -16,6 +16,13 @@ extension Command {
         let port = try arguments.number("--port", in: 1...65_535) ?? 0
         let server = try Installation.admin(arguments)
         let isViewer = arguments.has("--viewer")
+        // An address behind which nobody answers would show an empty page.
+        let answer = AdminAnswer.get("/healthz", from: server)
+        if case .unreachable = answer {
+            let code = answer.show(isJSON: false) { _ in }
+            Screen.complain("callagent: 'callagent run' starts a server here")
+            return code
+        }
         do throws(EventLoopError) {
             try ConsoleProgram(server).run(port: UInt16(port), isViewer: isViewer)
             return ExitCode.success
