@@ -58,6 +58,20 @@ import Testing
         #expect(requests.count == 1)
     }
 
+    @Test func whoIsCalledByARequestIsKnownAsLongAsItHasNoAnswer() throws {
+        var requests = RequestRegistry()
+        let (ann, bob) = (UserID("ann"), UserID("bob"))
+        let answered = requests.add(.policy { _ in })
+        requests.note(answered, (ann, [bob]))
+        #expect(requests.remove(answered) != nil)
+        _ = requests.add(.policy { _ in })  // in the same place
+        let other = requests.add(.policy { _ in })
+        requests.note(other, (bob, [ann]))
+        let invitations = requests.removeAll().compactMap { $0.invitation }
+        let one = try #require(invitations.first)
+        #expect(invitations.count == 1 && one.caller == bob && one.invitees == [ann])
+    }
+
     @Test func allAreTakenOutAtOnce() {
         var requests = RequestRegistry()
         let numbers = (0..<10).map { _ in requests.add(.policy { _ in }) }

@@ -136,6 +136,9 @@ def test_a_store_that_was_away_is_why_nobody_could_call(make_agent):
     """No request gets as far as its user then: devices are sent away and may not come back."""
     agent = make_agent().start()
     before = fill_disk(agent, agent.connect("dora"))
+    # Who had begun to call is named.
+    code, text = agent.tool("explain", "dora")
+    assert code == 0 and "dora could not call bob, unavailable: the store is away" in text, text
     # While it lasts, somebody asks already.
     code, text = agent.tool("explain", "anna")
     assert code == 0, text

@@ -160,7 +160,11 @@ extension ClientDesk: Deliverer {
     public func dropEverything() {
         callText.forget()
         pages = PageTurns()
-        for (_, requester) in requests.removeAll() {
+        for (requester, invitation) in requests.removeAll() {
+            if let (caller, invitees) = invitation {
+                exchange.journal?.noteRefused(
+                    inviting: invitees, by: caller, .notReady, at: exchange.now())
+            }
             switch requester {
             case .connection(let endpoint, let id, _, _):
                 send(.refused(.notReady), to: id, over: endpoint)

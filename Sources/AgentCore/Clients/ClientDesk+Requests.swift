@@ -30,6 +30,9 @@ extension ClientDesk {
         switch asker.identity.kind {
         case .user, .server:
             requests.note(id, operation.name, at: exchange.now())
+            if exchange.journal != nil, let invitees = operation.invitees {
+                requests.note(id, (asker.address.user, invitees))
+            }
             var request = Request(
                 id: id, user: asker.address.user, device: asker.address.device, key: key,
                 operation: operation)

@@ -26,9 +26,13 @@ public struct RequestRegistry {
         var requester: Requester?
         var operation: OperationName?
         var since = Moment(0)
+        var invitation: Invited?
         /// Its reply as far as that is written already.
         var reply: WrittenReply?
     }
+
+    /// Who wants to call whom by a request.
+    typealias Invited = (caller: UserID, invitees: [UserID])
 
     private var places: [Place] = []
     private var free: [UInt32] = []
@@ -51,7 +55,13 @@ public struct RequestRegistry {
         places[Int(index)].uses &+= 1
         places[Int(index)].requester = requester
         places[Int(index)].operation = nil
+        places[Int(index)].invitation = nil
         return id(index)
+    }
+
+    /// A request that was just added calls somebody.
+    mutating func note(_ request: RequestID, _ invitation: Invited) {
+        places[Int(UInt32(truncatingIfNeeded: request.value))].invitation = invitation
     }
 
     /// A request that was just added is a client's, who asks for that since `now`.
@@ -85,18 +95,18 @@ public struct RequestRegistry {
     public mutating func remove(_ request: RequestID) -> Requester? {
         guard let index = place(of: request) else { return nil }
         guard let requester = places[index].requester.take() else { return nil }
-        places[index].reply = nil
+        (places[index].reply, places[index].invitation) = (nil, nil)
         free.append(UInt32(index))
         return requester
     }
 
-    /// Takes all requests out.
-    public mutating func removeAll() -> [(RequestID, Requester)] {
-        var waiting: [(RequestID, Requester)] = []
+    /// Takes all requests out, with whom they call.
+    mutating func removeAll() -> [(requester: Requester, invitation: Invited?)] {
+        var waiting: [(requester: Requester, invitation: Invited?)] = []
         for index in places.indices {
             guard let requester = places[index].requester.take() else { continue }
             places[index].reply = nil
-            waiting.append((id(UInt32(index)), requester))
+            waiting.append((requester, places[index].invitation.take()))
             free.append(UInt32(index))
         }
         return waiting

@@ -211,7 +211,15 @@ extension Journal {
     public func noteRefused(
         _ operation: Operation, by user: UserID, _ refusal: Refusal, at now: Moment
     ) {
-        people.refused(operation, by: user, refusal, at: now)
+        guard let invitees = operation.invitees else { return }
+        noteRefused(inviting: invitees, by: user, refusal, at: now)
+    }
+
+    /// The same of a request of which only that is known.
+    func noteRefused(
+        inviting invitees: [UserID], by user: UserID, _ refusal: Refusal, at now: Moment
+    ) {
+        people.refuse(invitees, by: user, refusal, at: now)
     }
 
     /// Nobody can call from now on; `isAnother`: somebody could since the last time.

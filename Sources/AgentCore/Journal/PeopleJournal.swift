@@ -57,10 +57,10 @@ public struct PeopleJournal {
     private var connections = SharedHistory<UserID, Connection>(most: most, share: share)
     private var outages: [Outage] = []
 
-    mutating func refused(
-        _ operation: Operation, by user: UserID, _ refusal: Refusal, at now: Moment
+    mutating func refuse(
+        _ invitees: [UserID], by user: UserID, _ refusal: Refusal, at now: Moment
     ) {
-        guard let invitees = operation.invitees, !invitees.isEmpty else { return }
+        guard !invitees.isEmpty else { return }
         let entry = Refused(
             at: now, caller: user, invitees: Array(invitees.prefix(Self.inviteesMax)),
             code: refusal.code, message: refusal.message)
