@@ -6,7 +6,6 @@ import Decisions
 import EventLoop
 import JSON
 import Outbound
-import Synchronization
 import WebProtocols
 
 /// One line of the audit before it is written. The body is as it came: the files' thread shortens
@@ -107,14 +106,10 @@ final class AuditLog {
     private var refused: [String: (minute: Int64, count: Int)] = [:]
     private var leftOutHere: UInt64 = 0
     /// Lines that the disk did not take whole; the files' thread counts them.
-    private let unwritten = Unwritten()
-
-    private final class Unwritten: Sendable {
-        let count = Mutex<UInt64>(0)
-    }
+    private let unwritten = Locked<UInt64>(0)
 
     /// Lines that are in no file.
-    var leftOut: UInt64 { leftOutHere + unwritten.count.withLock { $0 } }
+    var leftOut: UInt64 { leftOutHere + unwritten.withLock { $0 } }
 
     /// What is missing, for a person, until the process ends; nil: nothing is.
     var loss: String? {
@@ -172,7 +167,7 @@ final class AuditLog {
             entry.write(into: &writer)
             writer.append(UInt8(ascii: "\n"))
             let written = lines.append(writer.written)
-            if written < writer.written.count { unwritten.count.withLock { $0 += 1 } }
+            if written < writer.written.count { unwritten.withLock { $0 += 1 } }
         }
         guard !hasRoom else { return }
         leftOutHere += 1
