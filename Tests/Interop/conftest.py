@@ -3,6 +3,7 @@
 import faulthandler
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
@@ -13,6 +14,20 @@ from calls import invite
 from cluster import Database, owns, tool
 from double import Double
 from support import SUPPORT
+
+
+def bring_plugins():
+    """An executable that was copied away from its plugins gets those of this checkout."""
+    above = Path(os.environ["CALLAGENT"]).resolve().parents
+    own = [folder / name / "busy.lua" for folder in above
+           for name in ("plugins", "share/callagent/plugins")]
+    if not any(file.exists() for file in own):
+        bundled = Path(__file__).resolve().parents[2] / "plugins"
+        os.environ.setdefault("CALLAGENT_PLUGINS", str(bundled))
+
+
+if "CALLAGENT" in os.environ:
+    bring_plugins()
 
 
 def pytest_collection_modifyitems(items):
