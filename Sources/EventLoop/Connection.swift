@@ -119,13 +119,22 @@ public final class Connection: LoopHandle {
 
     /// Limits the bytes that the kernel takes before it can send them; nil: no limit. Bytes on the
     /// network are bounded by the peer's window (tcp(7), `TCP_NOTSENT_LOWAT`).
-    func boundSendBuffer(to bytes: Int?) {
+    public func boundSendBuffer(to bytes: Int?) {
         guard phase != .closed, peer != .local else { return }
         hasSmallSendBuffer = bytes != nil
         var most = bytes.map { UInt32(clamping: $0) } ?? .max
         setsockopt(
             socket, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &most,
             socklen_t(MemoryLayout<UInt32>.size))
+    }
+
+    /// Limits the bytes that the kernel keeps until they are read here, about; what the peer has
+    /// already been promised room for still comes (socket(7), `SO_RCVBUF`).
+    public func boundReceiveBuffer(to bytes: Int) {
+        guard phase != .closed else { return }
+        var most = Int32(clamping: bytes)
+        setsockopt(
+            socket, SOL_SOCKET, SO_RCVBUF, &most, socklen_t(MemoryLayout<Int32>.size))
     }
 
     /// The owner has set its handler: let bytes flow.

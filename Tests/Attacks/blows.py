@@ -62,6 +62,36 @@ class Flood:
         self.socket = None
 
 
+def crowd(scene, asked, count):
+    """Says the same over so many connections until the end, as often as each of them takes it."""
+    lines = [None] * count
+    for _ in scene.each_while():
+        for place, line in enumerate(lines):
+            try:
+                lines[place] = line or Pusher(scene)
+                lines[place].push(asked)
+            except OSError:
+                if line:
+                    line.socket.close()
+                lines[place] = None
+
+
+class Pusher:
+    """One connection of a crowd. It never waits, and drops what it is told."""
+
+    def __init__(self, scene):
+        self.socket, self.rest = scene.raw().socket, b""
+        self.socket.setblocking(False)
+
+    def push(self, asked):
+        with contextlib.suppress(BlockingIOError):
+            if not self.socket.recv(READ):
+                raise ConnectionResetError
+        with contextlib.suppress(BlockingIOError):
+            self.rest = self.rest or asked
+            self.rest = self.rest[self.socket.send(self.rest):]
+
+
 def flood(scene, user, batch, reads=True, device="phone"):
     """Floods as a user until the end. `batch` is what to send, or makes it each time."""
     more = batch if callable(batch) else lambda: batch

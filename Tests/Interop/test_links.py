@@ -1,5 +1,6 @@
 """Clients connected to any node are served by the owner, over links between the nodes."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -15,7 +16,8 @@ from calls import changes, ended, invite, states
 from cluster import answers, shown, stands_by, tool
 from device import Device
 from link import RawLink, counted, frame, word
-from raw import RawSocket
+from raw import TEXT, RawSocket
+from raw import frame as web_frame
 from test_admission import KEYS, token
 from way import Way
 
@@ -384,6 +386,33 @@ def test_clients_that_say_too_much_are_sent_away_and_delay_nobody(linked):
     assert alice.ok("ping") == {}
     assert "link given up" not in owner.log_text()
     node.close()
+
+
+def test_what_is_long_waits_for_the_link_and_keeps_its_order(linked):
+    """Together they say far more than may be on the way to the owner."""
+    _, b, _ = linked()
+    pad, askers = " " * 20_000, [RawSocket(b.port) for _ in range(20)]
+    clients = [RawSocket(b.port).upgrade() for _ in range(20)]
+    for number, client in enumerate(clients):
+        client.send_json({"id": 0, "op": "hello", "data": {
+            "token": f"dev:user-{number}", "device": "phone"}})
+        assert client.message()["ok"]
+    for number, asker in enumerate(askers):
+        asker.send((
+            "POST /v1/call/list HTTP/1.1\r\nHost: localhost\r\n"
+            f"Authorization: Bearer dev:user-{number}\r\nContent-Length: 20002\r\n\r\n{{}}{pad}"
+        ).encode())
+    for client in clients:
+        client.send(b"".join(
+            web_frame(TEXT, (json.dumps({"id": one, "op": "ping"}) + pad * (one % 3)).encode())
+            for one in range(1, 10)))
+    for client in clients:
+        said = (client.message().get("re") for _ in itertools.count())
+        assert list(itertools.islice(filter(None, said), 9)) == list(range(1, 10))
+        client.close()
+    for asker in askers:
+        assert asker.status_line() == 200
+        asker.close()
 
 
 def test_there_are_so_many_links_and_no_more(linked):

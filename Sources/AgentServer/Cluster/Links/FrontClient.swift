@@ -1,9 +1,23 @@
 // A client of a front end, as its node sees it.
 
 import ClusterCore
+import WebProtocols
 
 /// One client of a front end. Owner: the loop's thread.
 final class FrontClient {
+    /// What a client says.
+    enum Saying {
+        case message([UInt8])
+        case request(HTTPRequest)
+
+        var bytes: Int {
+            switch self {
+            case .message(let text): text.count
+            case .request(let request): request.body.count
+            }
+        }
+    }
+
     let link: ClientLink
     /// Its stream; nil: it has none over the link that is there.
     var stream: StreamID?
@@ -12,7 +26,9 @@ final class FrontClient {
     var messages: [(weight: Int, bytes: Int)] = []
     /// Whether it says nothing more until all of them are settled.
     var isHeld = false
-    /// Whether a request over HTTP is with the owner.
+    /// What is not passed on yet; nothing more is read until it is.
+    var waiting: Saying?
+    /// Whether a request over HTTP is with the owner, or waits for that.
     var isAsking = false
     /// Whether it is a tool of the operator, at the socket of this node.
     let isTool: Bool

@@ -20,6 +20,11 @@ extension FrontEnd: ClientDoor {
     func link(_ link: ClientLink, says message: UnsafeRawBufferPointer) {
         let client = client(of: link)
         guard owner.isOpen, !client.isLeaving else { return turnBack(message, client) }
+        guard !hasToWait(message.count) else { return wait(.message(Array(message)), of: client) }
+        pass(message, of: client)
+    }
+
+    func pass(_ message: UnsafeRawBufferPointer, of client: FrontClient) {
         let stream = stream(of: client)
         // Long messages count more, so that one client cannot have much with the owner.
         let share = Self.messageBytes / max(1, limits.requestsUnderWay)
@@ -31,7 +36,7 @@ extension FrontEnd: ClientDoor {
     }
 
     /// Nobody can carry it out now.
-    private func turnBack(_ message: UnsafeRawBufferPointer, _ client: FrontClient) {
+    func turnBack(_ message: UnsafeRawBufferPointer, _ client: FrontClient) {
         let id: MessageID?
         do throws(Malformed) {
             switch try decoder.message(message) {
@@ -102,12 +107,17 @@ extension FrontEnd: ClientDoor {
     private func ask(_ request: HTTPRequest, _ link: ClientLink) {
         let client = client(of: link)
         guard owner.isOpen, !client.isLeaving else { return link.respond(HTTPReply(.notReady)) }
+        client.isAsking = true
+        guard !hasToWait(request.body.count) else { return wait(.request(request), of: client) }
+        pass(request, of: client)
+    }
+
+    func pass(_ request: HTTPRequest, of client: FrontClient) {
         let stream = stream(of: client)
         var headers: [String] = []
         for name in Self.wanted {
             for value in request.headers.all(name) { headers += [name, value] }
         }
-        client.isAsking = true
         owner.send { $0.append(.asks(stream, StreamRequest(request, headers: headers))) }
     }
 }

@@ -5,6 +5,7 @@ import AgentCore
 import CallModel
 import CallWire
 import ClusterCore
+import Collections
 import Configuration
 import EventLoop
 import WebProtocols
@@ -56,6 +57,9 @@ final class FrontEnd {
     /// Clients that were told something in this turn, and in the one before.
     var told: [FrontClient] = []
     var judged: [FrontClient] = []
+    /// Clients of whom something waits for the link, in order, and some that have gone meanwhile.
+    var waiting = Queue<FrontClient>()
+    var waitingBytes = 0
     /// Clients that are not read until the owner has read what was said.
     private var resting: [FrontClient] = []
     /// Bytes of all clients' messages of which nothing is settled.
@@ -152,6 +156,7 @@ final class FrontEnd {
     /// It says nothing more to the owner.
     func leave(_ client: FrontClient, isSilent: Bool = false) {
         forgetMessages(of: client)
+        forgetWaiting(of: client)
         guard let stream = client.stream else { return }
         client.stream = nil
         streams[stream] = nil
@@ -205,6 +210,7 @@ final class FrontEnd {
     func linkBreaks(since moment: Int64) {
         linked(nil)
         forgetStreams()
+        waitingTurnBack()
         for client in clients where client.isAsking {
             client.isAsking = false
             client.link.respond(client.isTool ? ownerLost : HTTPResponse(HTTPReply(.notReady)))
@@ -296,6 +302,7 @@ final class FrontEnd {
             client.stream = nil
             client.isLeaving = true
             forgetMessages(of: client)
+            forgetWaiting(of: client)
             client.link.close(CloseCode(rawValue: code) ?? .draining, reason)
         case .inquires(let number, let manager, let request): inquired(number, manager, request)
         case .keeps, .greets, .lives, .opens, .returns, .says, .asks, .took, .leaves, .manages,

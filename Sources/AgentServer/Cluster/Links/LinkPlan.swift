@@ -19,6 +19,10 @@ struct LinkPlan: Sendable {
     let buffer: Int
     let times: LinkTimes
 
+    /// Bytes of what clients say that may be on the way to the owner, about, and so many in each of
+    /// the kernels: what one of them says waits behind them.
+    static let onTheWay = 65_536
+
     /// The plan of a node; nil: it has no links.
     ///
     /// - Parameter file: the operator's file, at whose folder paths begin.

@@ -54,6 +54,9 @@ final class OwnerLink: ConnectionHandler {
     /// Whether so much waits for the owner that no more should be said.
     var isFull: Bool { (transport?.unsentBytes ?? 0) > plan.buffer / 2 }
 
+    /// Whether long messages should let short ones pass.
+    var isBusy: Bool { (transport?.unsentBytes ?? 0) > LinkPlan.onTheWay }
+
     /// What shows the owner that this node reads the database; see `StreamManager`.
     var proof: [UInt8] { reached?.token ?? [] }
 
@@ -131,6 +134,7 @@ final class OwnerLink: ConnectionHandler {
                 return trouble.tell("no link", target.term.owner, reason)
             }
             made.isKnown = true
+            made.boundSendBuffer(to: LinkPlan.onTheWay)
             made.handler = self
             (transport, reached) = (made, target)
             linkNumber += 1
@@ -156,10 +160,13 @@ final class OwnerLink: ConnectionHandler {
         writer.removeAll()
         if transport.unsentBytes > plan.buffer { transport.sendNow() }
         if transport.unsentBytes > plan.buffer { return giveUp("it does not read") }
-        if isFull { transport.notifyWhenDrained() }
+        if isBusy { transport.notifyWhenDrained() }
     }
 
-    func connectionDrained(_ connection: Connection) { front.restEnds() }
+    func connectionDrained(_ connection: Connection) {
+        front.waitingGoOn()
+        front.restEnds()
+    }
 
     func connection(_ connection: Connection, received bytes: UnsafeRawBufferPointer) {
         guard connection === transport, let reached else { return }

@@ -133,6 +133,7 @@ final class OwnerLinks {
         }
         // A node of the cluster is no stranger.
         transport.isKnown = true
+        transport.boundReceiveBuffer(to: LinkPlan.onTheWay)
         links.append(FrontLink(transport, owner: self, epoch: home.epoch))
     }
 

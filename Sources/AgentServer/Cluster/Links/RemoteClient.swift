@@ -23,6 +23,8 @@ final class RemoteClient: Endpoint {
     /// Nil when the client or its link is gone.
     private var link: FrontLink?
     private var behind: [[UInt8]] = []
+    /// What it asks over HTTP while nothing of it is heard.
+    private var asked: HTTPRequest?
     /// Bytes of what waits here.
     private(set) var waitingBytes = 0
     private var load = 0
@@ -102,6 +104,11 @@ final class RemoteClient: Endpoint {
     }
 
     private func proceed() {
+        if !isResting, let request = asked {
+            asked = nil
+            waits(-request.body.count - FrontLink.waitingOverhead)
+            gateway.answer(request, of: self)
+        }
         hearWaiting()
         touch()
     }
@@ -156,6 +163,10 @@ final class RemoteClient: Endpoint {
         isAsking = true
         guard request.body.count <= gateway.limits.http.body else {
             return respond(HTTPReply(Refusal(.tooLarge, "the body is too long")))
+        }
+        guard !isResting else {
+            self.asked = asked
+            return waits(asked.body.count + FrontLink.waitingOverhead)
         }
         gateway.answer(asked, of: self)
     }
@@ -309,7 +320,7 @@ final class RemoteClient: Endpoint {
 
     private func leave() {
         guard link != nil else { return }
-        behind = []
+        (behind, asked) = ([], nil)
         waits(-waitingBytes)
         self.link = nil
     }
