@@ -64,7 +64,7 @@ extension Gateway {
             let asker = try asker(of: request)
             (endpoint as? ClientLink)?.transport.isKnown = true
             try request.refuseEncodings()
-            if let refusal = byteRateRefusal(of: asker.identity) { throw refusal }
+            if let refusal = byteRateRefusal(of: asker.identity, over: endpoint) { throw refusal }
             noteReceived(request.body.count, from: asker.identity, over: endpoint)
             let body = try desk.decoder.request(
                 name, body: request.body, key: try request.only("Idempotency-Key"))

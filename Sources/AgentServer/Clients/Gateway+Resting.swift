@@ -76,9 +76,11 @@ extension Gateway {
         resting.append((client, user))
     }
 
-    /// Why a request over HTTP is not looked at: the user has sent too many bytes before.
-    func byteRateRefusal(of identity: Identity) -> Refusal? {
+    /// Why a request over HTTP is not looked at: the user has sent too many bytes before. Nothing
+    /// more is read over its connection either: nobody knew before whose that is.
+    func byteRateRefusal(of identity: Identity, over endpoint: any Endpoint) -> Refusal? {
         guard let user = identity.payer, isOverByteRate(user) else { return nil }
+        rest(endpoint, of: user)
         return Refusal(
             .rateLimited, "too many bytes in a moment", retryAfter: limits.restFor)
     }
