@@ -46,6 +46,7 @@ struct BodyReader {
 
     private var phase: Phase
     private let isChunked: Bool
+    private var extensionBytes = 0
     private var trailers = HeaderBlock()
     private(set) var bytes: [UInt8] = []
 
@@ -83,10 +84,14 @@ struct BodyReader {
             phase = isChunked ? .chunkEnd : .done
         case .untilClose: _ = try take(.max, &input, limits)
         case .chunkSize:
-            let size = try lines.next(&input, limit: limits.chunkLine, overflow: .badChunk) {
-                (line) throws(HTTPError) in try Self.chunkSize(line)
+            let line = try lines.next(&input, limit: limits.chunkLine, overflow: .badChunk) {
+                (line) throws(HTTPError) in try Self.chunk(line)
             }
-            guard let size else { return }
+            guard let (size, extensionBytes) = line else { return }
+            self.extensionBytes += extensionBytes
+            guard self.extensionBytes <= limits.headerBytes else {
+                throw .chunkExtensions(limit: limits.headerBytes)
+            }
             guard size <= limits.body - bytes.count else {
                 throw .bodyTooLarge(limit: limits.body)
             }
@@ -111,8 +116,11 @@ struct BodyReader {
         return count
     }
 
-    /// The size in front of a chunk (RFC 9112 section 7.1); extensions are checked and ignored.
-    private static func chunkSize(_ line: UnsafeRawBufferPointer) throws(HTTPError) -> Int {
+    /// The size in front of a chunk (RFC 9112 section 7.1), and the bytes of its extensions, which
+    /// are checked and ignored.
+    private static func chunk(
+        _ line: UnsafeRawBufferPointer
+    ) throws(HTTPError) -> (size: Int, extensionBytes: Int) {
         let digits = line.prefix { $0 != UInt8(ascii: ";") }
         // 15 digits fit into an Int and leave no doubt about the limit.
         guard (1...15).contains(digits.count), line.allSatisfy({ HTTPCharacters.isValue($0) })
@@ -122,6 +130,6 @@ struct BodyReader {
             guard let digit = HTTPCharacters.hexDigit(byte) else { throw .badChunk }
             size = size << 4 | Int(digit)
         }
-        return size
+        return (size, line.count - digits.count)
     }
 }

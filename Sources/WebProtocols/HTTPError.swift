@@ -50,6 +50,8 @@ public enum HTTPError: Error, Equatable, Sendable {
     case unknownExpectation
     /// A chunk whose size line or end is broken.
     case badChunk
+    /// Extensions of the chunks of a body that have more than `limit` bytes together.
+    case chunkExtensions(limit: Int)
     /// A body of more than `limit` bytes.
     case bodyTooLarge(limit: Int)
     /// The connection ended inside a message.
@@ -67,7 +69,7 @@ public enum HTTPError: Error, Equatable, Sendable {
         case .bareLineEnd, .badRequestLine, .badMethod, .badTarget, .badPercentEncoding,
             .badVersion, .badHeaderName, .foldedHeader, .badHeaderValue, .missingHost, .badHost,
             .badContentLength, .ambiguousLength, .badTransferEncoding, .badChunk, .truncated,
-            .badWebSocketRequest:
+            .chunkExtensions, .badWebSocketRequest:
             400
         case .bodyTooLarge: 413
         case .requestLineTooLong: 414
@@ -123,6 +125,7 @@ extension HTTPError: CustomStringConvertible {
         case .unknownTransferCoding(let coding): "the transfer coding \(coding) is not served"
         case .unknownExpectation: "the header Expect has an unknown value"
         case .badChunk: "a chunk of the body is malformed"
+        case .chunkExtensions(let limit): "the extensions of chunks have more than \(limit) bytes"
         case .bodyTooLarge(let limit): "the body has more than \(limit) bytes"
         case .truncated: "the connection ended inside a message"
         case .upgradeRequired: "only WebSocket is served here"

@@ -4,7 +4,8 @@
 public struct HTTPLimits: Sendable, Equatable {
     /// The first line, in bytes without its line end.
     public var startLine: Int
-    /// All header lines together, in bytes with their line ends.
+    /// All header lines together, in bytes with their line ends; so many bytes also the extensions
+    /// of all chunks of a body.
     public var headerBytes: Int
     /// How many header lines.
     public var headerCount: Int

@@ -181,6 +181,16 @@ import WebProtocols
         let fits = "1;" + String(repeating: "e", count: 254)
         #expect(requests(in: text(fits)).requests.count == 1)
         #expect(requests(in: text(fits + "e")).error == .badChunk)
+        // (RFC 9112 section 7.1.1) They cost time, and no byte of the body tells of it.
+        func extended(_ counts: [Int]) -> [UInt8] {
+            let chunks = counts.map { "1;" + String(repeating: "e", count: $0 - 1) + "\nx\n" }
+            return wire("POST / HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n")
+                + wire(chunks.joined() + "0\n\n")
+        }
+        let few = HTTPLimits(headerBytes: 40)
+        #expect(requests(in: extended([20, 20]), limits: few).requests.count == 1)
+        #expect(
+            requests(in: extended([20, 21]), limits: few).error == .chunkExtensions(limit: 40))
         let limits = HTTPLimits(headerBytes: 40, headerCount: 2)
         #expect(requests(in: text("1", "A: 1\nB: 2\n"), limits: limits).requests.count == 1)
         #expect(
