@@ -40,7 +40,7 @@ export PYTHONDONTWRITEBYTECODE=1
 beside=
 [ $# -gt 0 ] || {
     beside=1
-    set -- -n 5 --dist worksteal
+    set -- -n 5 --dist worksteal --durations=40
 }
 [ -n "${CALLAGENT_FULL-}" ] || set -- -m "not full" "$@"
 cd Tests/Interop
