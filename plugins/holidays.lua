@@ -47,9 +47,10 @@ end
 
 -- Midnight after `moment`, also where the clocks change in between.
 local function next_day(moment)
-  local hour, minute, second = time.format("%H %M %S", moment):match "(%d+) (%d+) (%d+)"
-  local next = moment + DAY - hour * 3600 - minute * 60 - second
-  local shown = math.tointeger(time.format("%H", next))
+  local text = time.format("%H %M %S", moment)
+  local function part(at) return math.tointeger(tonumber(text:sub(at, at + 1))) or 0 end
+  local next = moment + DAY - part(1) * 3600 - part(4) * 60 - part(7)
+  local shown = math.tointeger(tonumber(time.format("%H", next))) or 0
   return shown == 0 and next or next + (shown > 12 and 24 - shown or -shown) * 3600
 end
 

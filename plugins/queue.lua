@@ -71,8 +71,8 @@ timer("turn", function(account, call)
   local one, place, turn = find(account, call.id)
   one.seen = time.now()
   -- A call that cannot be handed on keeps nobody from those behind it. Entries move meanwhile.
-  local was_asked = free[turn] and (call:transfer(free[turn]) or true)
-  if was_asked then (find(account, call.id) or {}).asked = true end
+  if free[turn] then call:transfer(free[turn]) end
+  if free[turn] then (find(account, call.id) or {}).asked = true end
   call:signal { position = place, waiting_ms = (time.now() - one.since) * 1000 }
   call:later(cfg.say_every, "turn", account)
 end)
