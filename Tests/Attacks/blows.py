@@ -23,10 +23,11 @@ def message(op, number=None, key=None, **data):
 
 
 class Flood:
-    """One connection that sends whatever the server takes, and drops what it says, or leaves it."""
+    """One connection that sends whatever the server takes, and drops what it says, or leaves it.
+    It waits for the server so many seconds: one of very many does not."""
 
-    def __init__(self, enter, reads=True, scene=None):
-        self.enter, self.reads, self.scene = enter, reads, scene
+    def __init__(self, enter, reads=True, scene=None, turn=TURN):
+        self.enter, self.reads, self.scene, self.turn = enter, reads, scene, turn
         self.waiting = b""
         self.socket = None
 
@@ -41,7 +42,7 @@ class Flood:
             if self.socket is None:
                 self.come()
             wants = [self.socket] if self.reads else []
-            readable, writable, _ = select.select(wants, [self.socket], [], TURN)
+            readable, writable, _ = select.select(wants, [self.socket], [], self.turn)
             if readable:
                 answers = self.socket.recv(READ)
                 if not answers:
@@ -62,34 +63,14 @@ class Flood:
         self.socket = None
 
 
-def crowd(scene, asked, count):
-    """Says the same over so many connections until the end, as often as each of them takes it."""
-    lines = [None] * count
+def long_bodies(scene, user, count):
+    """One user sends long requests over so many HTTP connections, as often as each takes one."""
+    body = b'{"invitees":["nobody"],"x":"%s"}' % (b"x" * 60_000)
+    asked = post("/v1/call/invite", body, (f"Authorization: Bearer {scene.token(user)}",))
+    lines = [Flood(scene.raw, turn=0) for _ in range(count)]
     for _ in scene.each_while():
-        for place, line in enumerate(lines):
-            try:
-                lines[place] = line or Pusher(scene)
-                lines[place].push(asked)
-            except OSError:
-                if line:
-                    line.socket.close()
-                lines[place] = None
-
-
-class Pusher:
-    """One connection of a crowd. It never waits, and drops what it is told."""
-
-    def __init__(self, scene):
-        self.socket, self.rest = scene.raw().socket, b""
-        self.socket.setblocking(False)
-
-    def push(self, asked):
-        with contextlib.suppress(BlockingIOError):
-            if not self.socket.recv(READ):
-                raise ConnectionResetError
-        with contextlib.suppress(BlockingIOError):
-            self.rest = self.rest or asked
-            self.rest = self.rest[self.socket.send(self.rest):]
+        for line in lines:
+            line.push(lambda: asked)
 
 
 def flood(scene, user, batch, reads=True, device="phone"):
