@@ -298,10 +298,7 @@ extension PolicyHost {
         record(
             chain.isCutShort ? .cutShort : .failed(.late), handler.plugin, &late,
             spent: handler.event.spent, message: message)
-        if !chain.isCutShort {
-            late.hasFailed = true
-            if isOfCanary(handler.plugin) { late.canaryFailures += 1 }
-        }
+        if !chain.isCutShort { countFailure(of: handler.plugin, in: &late) }
         late.place = chain.generation.plugins.count
         let own = handler.plugin.onError
         if apply(own, handler.plugin, &late) { return }

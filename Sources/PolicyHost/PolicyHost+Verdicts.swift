@@ -94,8 +94,7 @@ extension PolicyHost {
         spent: UInt64
     ) -> Bool {
         record(.failed(failure), plugin, &chain, spent: spent, message: message)
-        chain.hasFailed = true
-        if isOfCanary(plugin) { chain.canaryFailures += 1 }
+        countFailure(of: plugin, in: &chain)
         chain.place += 1
         return apply(plugin.onError, plugin, &chain)
     }

@@ -58,6 +58,12 @@ extension PolicyHost {
         canary.map { plugin.generationNumber == $0.number } ?? false
     }
 
+    /// A plugin gave no usable answer.
+    func countFailure(of plugin: PluginState, in chain: inout Chain) {
+        chain.hasFailed = true
+        if isOfCanary(plugin) { chain.canaryFailures += 1 }
+    }
+
     // MARK: Beginning and ending
 
     /// Tries out whether `next` can decide for some beside the active generation (`prepare`); at
