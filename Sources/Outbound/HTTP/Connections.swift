@@ -67,8 +67,11 @@ final class Connections {
 
     /// Whether the peer has ended the connection from this port.
     func isLost(from own: Int) -> Bool {
-        lost.contains(own)
-            || sockets.contains { Self.port(of: $0, getsockname) == own && Self.isOver($0) }
+        lost.contains(own) || sockets(from: own).contains { Self.isOver($0) }
+    }
+
+    private func sockets(from own: Int) -> Set<Int32> {
+        sockets.filter { Self.port(of: $0, getsockname) == own }
     }
 
     private static func isOver(_ socket: Int32) -> Bool {
@@ -92,7 +95,7 @@ final class Connections {
     /// Breaks the connection between these ports: what is under way there ends at once, and nobody
     /// uses it again.
     func breakOff(from own: Int, to peers: Int) {
-        for socket in sockets where Self.port(of: socket, getsockname) == own {
+        for socket in sockets(from: own) {
             guard Self.port(of: socket, getpeername) == peers else { continue }
             shutdown(socket, Int32(SHUT_RDWR))
         }

@@ -36,9 +36,10 @@ final class Transfer {
     /// It was sent again because its connection was closed.
     private var isRepetition: Bool
     private var hasAnswer = false
-    /// Once it has ended: a connection that had given answers was closed before it gave one to
-    /// this request. Mostly the server closed it because nothing came any more, and did not read
-    /// the request. A new connection that is closed so is the work of a server in trouble.
+    /// Once it has ended because its connection or stream did: the server has probably not read it.
+    /// Either that had given answers before, and was closed because nothing came any more; or only
+    /// the stream ended, as after GOAWAY. A new connection that is closed is the work of a server
+    /// in trouble.
     private(set) var wasOvertaken = false
 
     /// Prepares `easy`, which is fresh or reset, for the request. `rest` is what is left of its
@@ -317,9 +318,9 @@ final class Transfer {
         guard code == CURLE_OK else {
             var failure = failure(code)
             if isCutOff, failure.kind == .connectionLost { failure.kind = .tooLarge }
-            let isLost = port.map { connections.isLost(from: $0) } == true
-            // Streams also end unread on a connection that goes on, as after GOAWAY.
-            wasOvertaken = !isRepetition && !hasAnswer && (wasOnUsed || !isLost && port != nil)
+            if failure.kind == .connectionLost, !isRepetition, !hasAnswer, let port {
+                wasOvertaken = wasOnUsed || !connections.isLost(from: port)
+            }
             return .failure(failure)
         }
         let isSecond = ccurl_get_long(easy, CURLINFO_HTTP_VERSION) == CURL_HTTP_VERSION_2_0

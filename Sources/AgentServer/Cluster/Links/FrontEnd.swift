@@ -59,6 +59,7 @@ final class FrontEnd {
     var judged: [FrontClient] = []
     /// Clients of whom something waits for the link, in order, and some that have gone meanwhile.
     var waiting = Queue<FrontClient>()
+    /// Bytes of all that waits so.
     var waitingBytes = 0
     /// Clients that are not read until the owner has read what was said.
     private var resting: [FrontClient] = []
