@@ -7,8 +7,8 @@ import CallModel
 /// requests without asking the store.
 struct CallTable: Sendable {
     private var places = HashIndex()
-    private(set) var slab: [Call] = []
-    private var timers: [TimerHandle] = []
+    private var slab = Pages<Call>()
+    private var timers = Pages<TimerHandle>()
     private var free: [CallSlot] = []
     /// Ended calls in the order in which they are forgotten.
     private var ended = Queue<(slot: CallSlot, until: Moment)>()
@@ -73,7 +73,7 @@ struct CallTable: Sendable {
 
     /// The live calls in these places that `admits`; there may be fewer places.
     func live(in places: Range<Int>, where admits: (Call) -> Bool = { _ in true }) -> [Call] {
-        slab[places.clamped(to: slab.indices)].filter { $0.isLive && admits($0) }
+        slab.values(in: places).filter { $0.isLive && admits($0) }
     }
 
     /// Places, some of which are free.

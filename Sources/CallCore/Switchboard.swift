@@ -197,7 +197,7 @@ public struct Switchboard: Sendable {
 
     /// The users in some of these places, and how many devices of each are connected.
     public func users(in places: Range<Int>) -> [(id: UserID, connected: Int)] {
-        users.slab[places.clamped(to: users.slab.indices)]
+        users.slab.values(in: places)
             .filter { !$0.id.text.isEmpty }.map { ($0.id, $0.connectedCount) }
     }
 

@@ -71,7 +71,7 @@ struct UserState: Sendable {
 struct UserTable: Sendable {
     private var places = HashIndex()
     /// Not private, so that the subscript is inlined: else each access would copy the user.
-    var slab: [UserState] = []
+    var slab = Pages<UserState>()
     private var free: [Int32] = []
     /// Makes the hashes differ from process to process: users choose their names.
     private let seed: UInt64

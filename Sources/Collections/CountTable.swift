@@ -8,26 +8,30 @@ public protocol SeededHash: Equatable, Sendable {
 
 /// Counts by key. Adding returns a place, so that removing needs no search.
 public struct CountTable<Key: SeededHash>: Sendable {
-    private var places = HashIndex()
-    private var slab = Slab<(key: Key, hash: UInt32)>()
+    @usableFromInline var places = HashIndex()
+    @usableFromInline var slab = Slab<(key: Key, hash: UInt32)>()
     /// By the places of the keys: to look at a count, its key need not be copied.
-    private var counts: [Int] = []
+    @usableFromInline var counts = Pages<Int>()
     /// All counts together.
-    public private(set) var total = 0
+    public var total: Int { sum }
+    @usableFromInline var sum = 0
     /// Makes the hashes differ from process to process.
-    private let seed: UInt64
+    @usableFromInline let seed: UInt64
 
     /// No counts.
+    @inlinable
     public init(seed: UInt64) { self.seed = seed }
 
     /// The count of `key`.
+    @inlinable
     public func count(of key: Key) -> Int {
         find(key, key.hash(seed)).map { counts[Int($0)] } ?? 0
     }
 
     /// Adds one to the count of `key`, and returns its place.
+    @inlinable
     public mutating func add(_ key: Key) -> Int32 {
-        total += 1
+        sum += 1
         let hash = key.hash(seed)
         if let place = find(key, hash) {
             counts[Int(place)] += 1
@@ -44,15 +48,17 @@ public struct CountTable<Key: SeededHash>: Sendable {
     }
 
     /// Takes one away from the count at `place`; a negative place has no count.
+    @inlinable
     public mutating func remove(at place: Int32) {
         guard place >= 0, counts[Int(place)] > 0 else { return }
-        total -= 1
+        sum -= 1
         counts[Int(place)] -= 1
         guard counts[Int(place)] == 0, let hash = slab.remove(at: place)?.hash else { return }
         places.remove(hash, place)
     }
 
-    private func find(_ key: Key, _ hash: UInt32) -> Int32? {
+    @inlinable
+    func find(_ key: Key, _ hash: UInt32) -> Int32? {
         places.find(hash) { slab[$0]?.key == key }
     }
 }

@@ -3,7 +3,7 @@
 /// Values that keep their places until they are taken out. A place that is free is used again, the
 /// last one first.
 public struct Slab<Element> {
-    @usableFromInline var places: [Element?] = []
+    @usableFromInline var places = Pages<Element?>()
     @usableFromInline var free: [Int32] = []
 
     /// An empty slab.
@@ -24,13 +24,12 @@ public struct Slab<Element> {
 
     /// All values, by their places.
     @inlinable
-    public var values: [Element] { places.compactMap { $0 } }
+    public var values: [Element] { places.values(in: places.indices).compactMap { $0 } }
 
     /// Whether any value fits.
     @inlinable
     public func contains(where fits: (Element) -> Bool) -> Bool {
-        for value in places { if let value, fits(value) { return true } }
-        return false
+        places.indices.contains { index in places[index].map(fits) ?? false }
     }
 
     /// The value at `place`; nil: it is free. A value may only be replaced by a value.

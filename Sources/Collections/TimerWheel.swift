@@ -30,7 +30,7 @@ package struct TimerWheel: Sendable {
     /// The list of timers whose moment has come, behind the lists of the slots.
     private static let due = Int32(levels * 256)
 
-    private var nodes: [Node] = []
+    private var nodes = Pages<Node>()
     private var free: Int32 = none
     private var heads = [Int32](repeating: none, count: levels * 256 + 1)
     private var tails = [Int32](repeating: none, count: levels * 256 + 1)

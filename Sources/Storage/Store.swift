@@ -259,6 +259,9 @@ public final class Store: CallStore {
 
 /// The places in a batch whose call has a later version in it.
 package struct Superseded {
+    /// Up to so many changes are compared with each other, which takes less than an index of them.
+    private static let few = 8
+
     /// Empty: none is.
     private var isSuperseded: [Bool] = []
 
@@ -266,6 +269,13 @@ package struct Superseded {
     package init(_ batch: [StoreChange]) {
         guard batch.count > 1 else { return }
         isSuperseded = Array(repeating: false, count: batch.count)
+        guard batch.count > Self.few else {
+            for place in batch.indices {
+                guard let id = batch[place].writtenCall else { continue }
+                isSuperseded[place] = batch[(place + 1)...].contains { $0.writtenCall == id }
+            }
+            return
+        }
         var newest = HashIndex()
         for place in batch.indices.reversed() {
             guard let id = batch[place].writtenCall else { continue }
