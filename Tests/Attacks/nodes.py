@@ -1,10 +1,13 @@
 """The scene of attacks on a cluster: an owner, a front end that the witness is connected to, and
 a database of their own."""
 
+import dataclasses
 import json
+import shutil
+import types
 
 from agent import Agent, free_port, wait_for
-from cluster import Database, answers, see_each_other, tool
+from cluster import Database, see_each_other, tool
 from link import RawLink
 from registry import Attack
 from stage import OTHER_CORE, SERVER_CORE, on_core
@@ -42,6 +45,10 @@ def dress(scene, way=lambda port: port, more=lambda name: ""):
     scene.front.configure(
         alone + scene.fill(scene.entry.attack.config) + table("b", free_port(), more("b")),
         scene.plugins)
+    scene.agents.append(scene.front)
+    for file in scene.folder.glob("*.*"):  # certificates and keys that the operator's file names
+        if file.name != "callagent.lua":
+            shutil.copy(file, scene.front.folder)
     scene.agent.environment["CALLAGENT_DATABASE"] = address
     scene.base = alone + table("a", scene.link, more("a"))
     scene.write()
@@ -51,18 +58,29 @@ def launch(scene):
     """Starts both. The witness, and attackers who do not say otherwise, come to the front end."""
     code, said = tool(scene.agent, "init")
     assert code == 0, said
-    scene.agent.start()
-    with on_core(SERVER_CORE):
-        scene.front.launch()
-    wait_for("the front end serves", lambda: answers(scene.front))
+    for node in scene.agents:
+        node.launch()
+        scene.await_start(node)
     # They keep connections to each other from then on, which are no trace of the attack.
     wait_for("both are seen", lambda: see_each_other(scene.agent, 2))
     scene.door = scene.front
 
 
-def finish(scene):
-    if scene.front.process and scene.front.process.poll() is None:
-        scene.front.crash()
+# Attacks on a single server that are not played through a front end, and why.
+NOT_BEHIND = {}
+BEHIND = ("peers", "ringing")  # the folders of those that are
+
+
+def behind_front_end(entry):
+    """The same attack; its attackers and the witness are connected to a front end."""
+    def dress_both(scene):
+        own = entry.does("dress")
+        if own:
+            own(scene)
+        dress(scene)
+
+    module = vars(entry.module) | {"dress": dress_both, "launch": launch}
+    return dataclasses.replace(entry, module=types.SimpleNamespace(**module))
 
 
 class FalseNode(RawLink):

@@ -63,6 +63,7 @@ class Entry:
     """
 
     name: str
+    folder: str
     attack: Attack
     module: object
 
@@ -74,7 +75,7 @@ def load(path):
     spec = importlib.util.spec_from_file_location(f"attack_{path.stem.replace('-', '_')}", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return Entry(path.stem, module.ATTACK, module)
+    return Entry(path.stem, path.parent.name, module.ATTACK, module)
 
 
 def every():

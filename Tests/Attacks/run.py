@@ -6,6 +6,7 @@ import os
 import sys
 import time
 
+import nodes
 import registry
 from measure import describe, judge_account, judge_machine
 from processor import slowness
@@ -58,16 +59,28 @@ def play(entry, outsider, full):
 def arguments():
     parser = argparse.ArgumentParser(prog="Tests/Attacks/run.sh")
     parser.add_argument("--full", action="store_true")
+    parser.add_argument("--front-end", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("names", nargs="*", metavar="NAME")
     return parser.parse_args()
 
 
+def choice(front_end):
+    """The attacks to choose from, by name."""
+    attacks = registry.every()
+    if not front_end:
+        return attacks
+    return {name: nodes.behind_front_end(entry) for name, entry in attacks.items()
+            if entry.folder in nodes.BEHIND and name not in nodes.NOT_BEHIND}
+
+
 def main():
-    asked, attacks = arguments(), registry.every()
+    asked = arguments()
+    attacks = choice(asked.front_end)
     unknown = [name for name in asked.names if name not in attacks]
     if unknown:
-        sys.exit(f"no attack is called {', '.join(unknown)}; --list names them all")
+        whole = "--front-end --list" if asked.front_end else "--list"
+        sys.exit(f"no attack is called {', '.join(unknown)}; {whole} names them all")
     chosen = [attacks[name] for name in asked.names or attacks]
     if asked.list:
         for entry in chosen:

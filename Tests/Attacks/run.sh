@@ -1,11 +1,12 @@
 #!/bin/sh
 # Attacks the real server beside a quiet account that must not feel it.
 #
-# usage: sh Tests/Attacks/run.sh [--full] [--list] [NAME…]
+# usage: sh Tests/Attacks/run.sh [--full] [--front-end] [--list] [NAME…]
 #
 # Without names all attacks run. By default each is short, and repeated only if it exceeds its
-# bound; --full takes the whole length, three runs of each. CALLAGENT names the executable to
-# attack; without it the release build is made and taken.
+# bound; --full takes the whole length, three runs of each. With --front-end those of `peers` and
+# `ringing` are played at a front end of a cluster: the quiet account is connected to it, too.
+# CALLAGENT names the executable to attack; without it the release build is made and taken.
 set -eu
 
 cd "$(dirname "$0")/../.."

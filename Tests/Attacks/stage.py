@@ -102,6 +102,7 @@ class Scene:
             self.base += 'tls = { cert = "server.crt", key = "server.key" }\n'
         self.plugins = attack.plugins | {"house": attack.house}
         self.agent = Agent(folder)
+        self.agents = [self.agent]  # all servers: an attack on a cluster has more
         self.door = self.agent  # where the witness and the attackers connect
         self.write()
         if attack.tls:
@@ -116,6 +117,14 @@ class Scene:
         for word, value in self.words.items():
             text = text.replace(f"@{word}@", value)
         return text
+
+    def await_start(self, agent):
+        """Waits until a server that was launched serves its clients."""
+        def serves():
+            assert agent.process.poll() is None, f"ended with {agent.process.poll()}"
+            with contextlib.suppress(OSError):
+                return agent.metrics().get("callagent_ready")
+        wait_for("a start", serves)
 
     @property
     def port(self):
@@ -217,7 +226,8 @@ class Stage:
             run.stood_still = self.outsider.stood_still(begin)
             return run
         except AssertionError as error:
-            raise AssertionError(f"{error}\n--- log\n{scene.agent.log_text()[-3_000:]}") from error
+            logs = [f"--- log\n{agent.log_text()[-3_000:]}" for agent in scene.agents]
+            raise AssertionError("\n".join([str(error), *logs])) from error
         finally:
             self.end()
 
@@ -245,10 +255,7 @@ class Stage:
             launch(self.scene)
         else:
             agent.launch()
-        if self.entry.attack.tls:
-            wait_for("a start", lambda: '"ready"' in agent.log_text())
-        else:
-            wait_for("readyz", agent.is_ready)
+        self.scene.await_start(agent)
 
     def meet(self):
         tls = str(self.folder / "server.crt") if self.entry.attack.tls else None
@@ -260,9 +267,9 @@ class Stage:
 
     def end(self):
         self.outsider.do("part")
-        agent = self.scene.agent
-        if agent.process and agent.process.poll() is None:
-            agent.crash()
+        for agent in self.scene.agents:
+            if agent.process and agent.process.poll() is None:
+                agent.crash()
         finish = self.entry.does("finish")
         if finish:
             finish(self.scene)
@@ -271,8 +278,7 @@ class Stage:
     # Attacks by accounts
 
     def suffer(self, attack):
-        scene, pid = self.scene, self.scene.pid
-        least = measure.memory(pid)
+        scene, least = self.scene, self.memory()
         hands = getattr(self.entry.module, "HANDS", 1)
         scene.ends_at = time.monotonic() + scene.seconds
         attackers = [fork.Process(target=play_attacker, args=(scene, number, attack))
@@ -282,14 +288,14 @@ class Stage:
         most = least
         while scene.goes_on():
             time.sleep(LOOKS_EVERY)
-            assert scene.agent.process.poll() is None, "the server has ended"
-            most = max(most, measure.memory(pid))
+            assert all(one.process.poll() is None for one in scene.agents), "the server has ended"
+            most = list(map(max, most, self.memory()))
         meanwhile = self.outsider.phase()
         troubles = self.send_away(attackers)
         end = self.entry.does("end")
         if end:
             end(scene)
-        run = Run(self.quiet, meanwhile, max(most, measure.memory(pid)) - least)
+        run = Run(self.quiet, meanwhile, max(grown(least, most), grown(least, self.memory())))
         run.blows = scene.blows.value
         run.troubles += troubles
         return self.settle(run)
@@ -313,14 +319,13 @@ class Stage:
     # Faults of the machine
 
     def bear(self, fault):
-        scene = self.scene
-        least = measure.memory(scene.pid)
+        scene, least = self.scene, self.memory()
         self.outsider.phase(bears=True)
         scene.ends_at = time.monotonic() + scene.seconds
         fault(scene)
         scene.rest(scene.seconds)
         run = self.settle(Run(self.quiet, {}), bears=True)
-        run.grown, run.notes = measure.memory(scene.pid) - least, scene.notes
+        run.grown, run.notes = grown(least, self.memory()), scene.notes
         found = self.outsider.do("recall")
         if not found["asked"]:
             run.troubles.append("nothing was acknowledged")
@@ -331,22 +336,16 @@ class Stage:
 
     # Afterwards
 
+    def memory(self):
+        """Of each server, in bytes."""
+        return [measure.memory(agent.process.pid) for agent in self.scene.agents]
+
     def look(self):
-        """What must be again as it was."""
-        pid = self.scene.agent.process.pid
-        seen = {"descriptors": measure.descriptors(pid), "threads": measure.threads(pid)}
-        with contextlib.suppress(OSError, AssertionError):
-            figures = self.scene.agent.metrics()
-            for name in ("connections", "policy_backlog"):
-                seen[name] = figures.get(f"callagent_{name}", 0)
-        return seen
+        """What must be again as it was, of each server."""
+        return [look_at(agent) for agent in self.scene.agents]
 
     def is_as_before(self):
-        now = self.look()
-        if set(now) != set(self.before):
-            return False
-        return (now["descriptors"] <= self.before["descriptors"] + measure.SPARE_DESCRIPTORS
-                and all(now[name] <= self.before[name] for name in now if name != "descriptors"))
+        return all(map(is_as_then, self.look(), self.before))
 
     def settle(self, run, bears=False):
         """Waits until all is as before: what is open on the server, and what the witness sees."""
@@ -375,6 +374,28 @@ class Stage:
             except AssertionError as error:
                 run.troubles.append(str(error).splitlines()[0])
         return run
+
+
+def grown(least, most):
+    """The bytes that a server has grown by; of several servers the one that grew most."""
+    return max(after - before for before, after in zip(least, most))
+
+
+def look_at(agent):
+    pid = agent.process.pid
+    seen = {"descriptors": measure.descriptors(pid), "threads": measure.threads(pid)}
+    with contextlib.suppress(OSError, AssertionError):
+        figures = agent.metrics()
+        for name in ("connections", "policy_backlog"):
+            seen[name] = figures.get(f"callagent_{name}", 0)
+    return seen
+
+
+def is_as_then(now, then):
+    if set(now) != set(then):
+        return False
+    return (now["descriptors"] <= then["descriptors"] + measure.SPARE_DESCRIPTORS
+            and all(now[name] <= then[name] for name in now if name != "descriptors"))
 
 
 def combine(parts):

@@ -1,7 +1,7 @@
 """One session with many events that were not taken is gone on with at one node after the other."""
 
 from blows import Client
-from nodes import cluster_attack, dress, finish, launch
+from nodes import cluster_attack, dress, launch
 from raw import RawSocket
 
 ATTACK = cluster_attack(

@@ -2,7 +2,7 @@
 
 import json
 
-from nodes import FalseNode, cluster_attack, dress, finish, launch
+from nodes import FalseNode, cluster_attack, dress, launch
 
 ATTACK = cluster_attack(aims_at="what a link carries", accounts=2)
 PING = json.dumps({"id": "x" * 60, "op": "ping"})

@@ -1,7 +1,7 @@
 """One user sends long requests over very many HTTP connections to a front end, and never waits."""
 
 from blows import long_bodies
-from nodes import cluster_attack, dress, finish, launch
+from nodes import cluster_attack, dress, launch
 
 ATTACK = cluster_attack(
     aims_at="what waits at a front end for its link", seconds=(2.0, 8.0))

@@ -1,6 +1,6 @@
 """Many accounts of one front end ask more than they may, so that what they say waits."""
 
-from nodes import cluster_attack, dress, finish, launch
+from nodes import cluster_attack, dress, launch
 from raw import TEXT, frame
 
 ATTACK = cluster_attack(aims_at="what clients of one node have waiting", accounts=3)

@@ -5,7 +5,7 @@ import socket
 import ssl
 
 import nodes
-from nodes import cluster_attack, finish, launch
+from nodes import cluster_attack, launch
 from test_link_certificates import authority, certify
 
 ATTACK = cluster_attack(

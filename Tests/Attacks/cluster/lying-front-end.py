@@ -3,7 +3,7 @@
 import json
 
 from link import counted, word
-from nodes import FalseNode, cluster_attack, dress, finish, launch
+from nodes import FalseNode, cluster_attack, dress, launch
 from test_admission import token
 
 ATTACK = cluster_attack(aims_at="for whom a node may speak")

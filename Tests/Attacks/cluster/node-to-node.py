@@ -1,6 +1,6 @@
 """Clients that come to one node, then to the other, and never stay."""
 
-from nodes import cluster_attack, dress, finish, launch
+from nodes import cluster_attack, dress, launch
 from raw import RawSocket
 
 ATTACK = cluster_attack(aims_at="clients that move between nodes", accounts=2)

@@ -22,5 +22,4 @@ def fault(scene):
 
 
 def finish(scene):
-    nodes.finish(scene)
     scene.way.close()

@@ -3,7 +3,7 @@
 import time
 
 from blows import Client
-from nodes import FalseNode, cluster_attack, dress, finish, launch
+from nodes import FalseNode, cluster_attack, dress, launch
 
 ATTACK = cluster_attack(aims_at="what waits for a node to read", accounts=2)
 

@@ -31,7 +31,7 @@ def attack(scene):
 
 
 def holds(scene):
-    bob = Device(scene.agent.url, "bob", token=scene.token("bob"), resume=scene.resume)
+    bob = Device(scene.door.url, "bob", token=scene.token("bob"), resume=scene.resume)
     bob.refused("call.get", "not_found", call_id="0" * 32)  # all else came before
     told = [event["data"]["from"] for event in bob.pending_events
             if event["event"] == "call.signal"]

@@ -28,6 +28,6 @@ def attack(scene):
 
 
 def holds(scene):
-    thrown_out = scene.agent.metrics().get("callagent_slow_readers_total", 0)
+    thrown_out = scene.door.metrics().get("callagent_slow_readers_total", 0)
     assert not thrown_out, "Bob lost the line because of a caller"
     scene.bob.close()
