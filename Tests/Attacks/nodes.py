@@ -66,9 +66,7 @@ def launch(scene):
     scene.door = scene.front
 
 
-# Attacks on a single server that are not played through a front end, and why.
-NOT_BEHIND = {}
-BEHIND = ("peers", "ringing")  # the folders of those that are
+BEHIND = ("peers", "ringing")  # the folders of attacks that are played at a front end, too
 
 
 def behind_front_end(entry):

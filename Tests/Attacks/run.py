@@ -71,7 +71,7 @@ def choice(front_end):
     if not front_end:
         return attacks
     return {name: nodes.behind_front_end(entry) for name, entry in attacks.items()
-            if entry.folder in nodes.BEHIND and name not in nodes.NOT_BEHIND}
+            if entry.folder in nodes.BEHIND}
 
 
 def main():

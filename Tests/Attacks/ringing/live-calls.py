@@ -3,7 +3,8 @@
 from blows import flood, message
 from registry import Attack
 
-ATTACK = Attack(aims_at="live calls of a user, and those in the answer to hello", rules=(31, 32))
+ATTACK = Attack(aims_at="live calls of a user, and those in the answer to hello", rules=(31, 32),
+                config="limits = { requests_per_second = 2000 }\n")
 MOST = 1_000  # `limits.calls_per_user`
 
 
