@@ -192,6 +192,8 @@ final class OwnerLinks {
         for link in links where link.isJoined { link.send { $0.append(.lives) } }
         if now - lookedAt >= Gateway.lookAroundEvery, unseen.isEmpty {
             lookedAt = now
+            // All clients may be those of other nodes.
+            gateway.scheduleHousekeeping()
             unseen = links
             lookAfterSome()
         }
