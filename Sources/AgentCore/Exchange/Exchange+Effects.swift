@@ -178,9 +178,12 @@ extension Exchange {
         }
     }
 
-    /// Has the shell call `wake` at the next deadline.
+    /// Has the shell call `wake` at the next deadline. Of very many that came together the rest
+    /// waits while much gathers behind a batch: what anybody asks for meanwhile comes behind it.
     func arm() {
-        guard let next = switchboard.nextDeadline else { return }
+        guard !queue.isSubmitted || queue.changes.count < Self.effectsOfABatch,
+            let next = switchboard.nextDeadline
+        else { return }
         if let wakesAt, wakesAt <= next { return }
         wakesAt = next
         if shows(.droppedDeadline) { return }

@@ -69,6 +69,7 @@ extension Exchange {
         submittedCounting = []
         drain()
         submit()
+        arm()
         batchEnded()
         loadMore()
     }

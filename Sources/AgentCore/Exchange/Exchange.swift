@@ -295,7 +295,7 @@ public final class Exchange {
     /// Whether so many effects wait for the store that its next batch will take long.
     public var isBehind: Bool { queue.count >= Self.effectsOfABatch }
 
-    private static let effectsOfABatch = 128
+    static let effectsOfABatch = 128
 
     /// What one waiting effect takes, roughly: most hold a call.
     static let effectBytes = 1_024
