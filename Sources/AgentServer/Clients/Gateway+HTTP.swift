@@ -111,8 +111,9 @@ extension Gateway {
     /// A request was accepted: its connection may stay among the known ones, if there is room. A
     /// request that was refused for its rate does not earn that.
     private func keepPlace(of endpoint: any Endpoint, for identity: Identity) {
-        guard let link = endpoint as? ClientLink else { return }
         let user = identity.isServer ? nil : identity.user
+        (endpoint as? RemoteClient)?.keepsPlace(for: user)
+        guard let link = endpoint as? ClientLink else { return }
         guard admission.asks(link.transport, for: user, limits: limits) else {
             return link.endWhenAnswered()
         }

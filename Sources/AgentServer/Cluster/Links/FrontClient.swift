@@ -30,6 +30,8 @@ final class FrontClient {
     var waiting: Saying?
     /// Whether a request over HTTP is with the owner, or waits for that.
     var isAsking = false
+    /// The document that it asks for; nil: it asks for something else.
+    var fetches: String?
     /// Whether it is a tool of the operator, at the socket of this node.
     let isTool: Bool
     /// Whether it is being sent away.

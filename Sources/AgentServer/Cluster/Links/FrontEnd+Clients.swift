@@ -61,10 +61,19 @@ extension FrontEnd: ClientDoor {
 
     func linkKeeps(_ link: ClientLink) {
         guard client(of: link).state.session == nil else { return }
+        if admission.isNewcomer(link.transport) {
+            link.unreadBytes = link.unsentBytes
+            if link.unreadBytes > 0 { link.transport.notifyWhenDrained() }
+        }
         beginners.note(link)
         while beginners.bytes > limits.strangersBytes, let greediest = beginners.greediest {
             beginners.forget(greediest)
-            greediest.giveUp()
+            if greediest.unreadBytes == 0 {
+                greediest.giveUp()
+            } else {
+                // Who does not read would keep the memory until closing ends.
+                admission.sendAway(greediest.transport)
+            }
         }
     }
 
@@ -80,7 +89,8 @@ extension FrontEnd: ClientDoor {
         case .socket: upgrade(link, request, at: now)
         case .health: link.respond(HTTPResponse(200, text: "ok\n"))
         case .readiness: link.respond(readiness)
-        case .call, .operation, .webPushKey, .openAPI, .asyncAPI: ask(request, link)
+        case .call, .operation: ask(request, link)
+        case .webPushKey, .openAPI, .asyncAPI: fetch(request, link)
         case .phoneFile(let path): phoneFile(path, request, link)
         case .options(let allow): link.respond(Origins.answer(to: request, allow: allow))
         case .metrics, .clientFile: link.respond(HTTPResponse(HTTPReply(Gateway.notServed)))
@@ -103,6 +113,20 @@ extension FrontEnd: ClientDoor {
         response.headers.append("Retry-After", "1")
         return response
     }
+
+    /// Anybody may fetch it, and it is long: the owner is asked now and then, for all.
+    private func fetch(_ request: HTTPRequest, _ link: ClientLink) {
+        let path = request.target.rawPath
+        if let known = documents[path], now - known.askedAt < Self.documentAge {
+            return link.respond(known.response, isShared: true)
+        }
+        documents[path]?.askedAt = now
+        client(of: link).fetches = path
+        ask(request, link)
+    }
+
+    /// For so many milliseconds a document is given out as the owner told it.
+    private static let documentAge: Milliseconds = 1_000
 
     private func ask(_ request: HTTPRequest, _ link: ClientLink) {
         let client = client(of: link)

@@ -21,7 +21,11 @@ extension FrontEnd {
     func endTurn() {
         for client in judged {
             client.link.isWatched = false
-            if client.link.isWebSocket, client.link.unreadSinceGreeted() > limits.unsentBytes {
+            guard client.link.isWebSocket else {
+                boundUnread(over: client.link)
+                continue
+            }
+            if client.link.unreadSinceGreeted() > limits.unsentBytes {
                 slowReaders += 1
                 leave(client)
                 client.isLeaving = true
@@ -32,6 +36,17 @@ extension FrontEnd {
         }
         judged = told
         told.removeAll(keepingCapacity: true)
+    }
+
+    /// Bounds what one user leaves unread over HTTP: the slowest connection ends.
+    private func boundUnread(over link: ClientLink) {
+        guard link.unsentBytes > limits.watchedAnswerBytes,
+            let user = admission.asker(over: link.transport)
+        else { return }
+        let links = admission.connections(asking: user).compactMap { $0.handler as? ClientLink }
+        guard links.reduce(0, { $0 + $1.unsentBytes }) > limits.unsentBytesPerUser else { return }
+        slowReaders += 1
+        admission.sendAway(links.max { $0.unsentBytes < $1.unsentBytes }?.transport)
     }
 
     /// Tells the owner how much the client was given of what it was told.

@@ -66,6 +66,8 @@ final class FrontEnd {
     /// Bytes of all clients' messages of which nothing is settled.
     private var unsettledBytes = 0
     var slowReaders: UInt64 = 0
+    /// What anybody may fetch, by its path, as the owner told it last.
+    var documents: [String: (response: HTTPResponse, askedAt: Moment)] = [:]
     private var isEnding = false
     private var ended: (() -> Void)?
 
@@ -289,13 +291,18 @@ final class FrontEnd {
         case .answers(let stream, let reply):
             guard let client = streams[stream], client.isAsking else { return }
             client.isAsking = false
-            var response = HTTPResponse(reply)
-            if client.isTool {
-                response.headers.append(Self.nodeHeader, ownerName)
-            } else {
-                keepPlace(of: client, reply.status)
+            var reply = reply
+            if reply.headers.dropLast().last == RemoteClient.askerHeader {
+                keepPlace(of: client, for: reply.headers.removeLast())
+                reply.headers.removeLast()
             }
-            client.link.respond(response)
+            var response = HTTPResponse(reply)
+            if client.isTool { response.headers.append(Self.nodeHeader, ownerName) }
+            let path = client.fetches
+            client.fetches = nil
+            if let path { documents[path] = (response, now) }
+            client.link.respond(response, isShared: path != nil)
+            watch(client)
         case .ends(let stream, _, _) where inquiries[stream] != nil:
             inquiries.removeValue(forKey: stream)?(ownerLost)
         case .ends(let stream, let code, let reason):
@@ -347,12 +354,12 @@ final class FrontEnd {
         client.link.restEnds()
     }
 
-    /// Whoever showed a good token over HTTP may stay, if there is room.
-    private func keepPlace(of client: FrontClient, _ status: UInt16) {
-        guard status != 401 else { return }
-        client.link.transport.isKnown = true
-        guard admission.asks(client.link.transport, for: nil, limits: limits) else {
-            return client.link.endWhenAnswered()
+    /// Whoever asked over HTTP with a good token may stay, if there is room.
+    private func keepPlace(of client: FrontClient, for user: String) {
+        let link = client.link
+        (link.transport.isKnown, link.unreadBytes) = (true, 0)
+        guard admission.asks(link.transport, for: UserID(checking: user), limits: limits) else {
+            return link.endWhenAnswered()
         }
     }
 

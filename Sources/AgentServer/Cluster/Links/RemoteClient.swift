@@ -45,6 +45,8 @@ final class RemoteClient: Endpoint {
     private var isReturning = false
     /// Whether a request over HTTP is being answered.
     private var isAsking = false
+    /// Who asks, once that is accepted; empty: a server.
+    private var asker: String?
     private var toldBytes: UInt64 = 0
     private var takenBytes: UInt64 = 0
 
@@ -253,8 +255,18 @@ final class RemoteClient: Endpoint {
     func respond(_ response: HTTPResponse) {
         guard isAsking else { return }
         isAsking = false
-        link?.send { $0.append(.answers(stream, StreamReply(response))) }
+        var reply = StreamReply(response)
+        if let asker { reply.headers += [Self.askerHeader, asker] }
+        asker = nil
+        link?.send { $0.append(.answers(stream, reply)) }
     }
+
+    /// Its request over HTTP was accepted: its front end counts its connection for the user, nil:
+    /// for a server, and not for the strangers.
+    func keepsPlace(for user: UserID?) { asker = user.map { "\($0)" } ?? "" }
+
+    /// Behind all other fields of an answer; it does not leave the cluster.
+    static let askerHeader = "X-Asker"
 
     func begins(_ weight: Int) {
         load += weight
