@@ -51,7 +51,7 @@ extension Gateway {
     func get(_ id: CallID, _ request: HTTPRequest, _ endpoint: any Endpoint) {
         answering(request, endpoint) { () throws(Refusal) in
             let asker = try asker(of: request)
-            (endpoint as? ClientLink)?.transport.isKnown = true
+            note(asker.identity, over: endpoint)
             perform(.call(id, .get), key: nil, by: asker, endpoint)
         }
     }
@@ -62,7 +62,7 @@ extension Gateway {
         answering(request, endpoint) { () throws(Refusal) in
             // A client without a valid token is not told what is wrong with the request.
             let asker = try asker(of: request)
-            (endpoint as? ClientLink)?.transport.isKnown = true
+            note(asker.identity, over: endpoint)
             try request.refuseEncodings()
             if let refusal = byteRateRefusal(of: asker.identity, over: endpoint) { throw refusal }
             noteReceived(request.body.count, from: asker.identity, over: endpoint)
@@ -81,6 +81,12 @@ extension Gateway {
                 endpoint.respond(HTTPReply(tail: desk.encoder.kept(.done)))
             }
         }
+    }
+
+    /// Whoever asks has shown a good token.
+    private func note(_ identity: Identity, over endpoint: any Endpoint) {
+        (endpoint as? ClientLink)?.transport.isKnown = true
+        (endpoint as? RemoteClient)?.payer = identity.payer
     }
 
     /// Runs `body`; a refusal becomes the response.

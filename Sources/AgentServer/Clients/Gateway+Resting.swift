@@ -70,7 +70,7 @@ extension Gateway {
         }
     }
 
-    private func rest(_ endpoint: any Endpoint, of user: UserID) {
+    func rest(_ endpoint: any Endpoint, of user: UserID) {
         guard let client = endpoint as? any RestingClient, !client.isResting else { return }
         client.rest()
         resting.append((client, user))
@@ -90,6 +90,11 @@ extension Gateway {
         byteShare > 0 && receivedBytes.isOver(user, share: byteShare)
     }
 
+    /// Whether nothing is read of a user at the moment.
+    func isTooFast(_ user: UserID) -> Bool {
+        isOverByteRate(user) || refusals[user, default: 0] >= limits.refusalsAtOnce
+    }
+
     func endRest() {
         refusals.removeAll(keepingCapacity: true)
         receivedBytes.endPeriod(share: byteShare)
@@ -99,9 +104,7 @@ extension Gateway {
         for (client, user) in rested {
             // One after the other: those that come first may use up what there is again. Who is
             // closed is let go: a user that comes and goes would leave more and more of them here.
-            let isTooFast =
-                isOverByteRate(user) || refusals[user, default: 0] >= limits.refusalsAtOnce
-            if isTooFast, client.isOpen {
+            if isTooFast(user), client.isOpen {
                 staying.append((client, user))
             } else {
                 client.restEnds()

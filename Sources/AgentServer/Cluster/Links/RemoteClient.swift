@@ -47,6 +47,8 @@ final class RemoteClient: Endpoint {
     private var isAsking = false
     /// Who asks, once that is accepted; empty: a server.
     private var asker: String?
+    /// Who has asked over HTTP.
+    var payer: UserID?
     private var toldBytes: UInt64 = 0
     private var takenBytes: UInt64 = 0
 
@@ -166,6 +168,8 @@ final class RemoteClient: Endpoint {
         guard request.body.count <= gateway.limits.http.body else {
             return respond(HTTPReply(Refusal(.tooLarge, "the body is too long")))
         }
+        // Its token is not checked while its user asks too fast over other connections.
+        if let payer, gateway.isTooFast(payer) { gateway.rest(self, of: payer) }
         guard !isResting else {
             self.asked = asked
             return waits(asked.body.count + FrontLink.waitingOverhead)
