@@ -567,7 +567,7 @@ struct LinkBounds {
     /// Weight of its requests under way.
     var load: Int { Int(weight) }
     /// Bytes that wait while the link is held.
-    var behind: Int { 65_536 }
+    var behind: Int { 16_384 }
 
     /// Bytes of a body that are copied for the socket at once.
     var piece: Int { answers }
