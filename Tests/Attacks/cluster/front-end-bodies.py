@@ -3,8 +3,9 @@
 from blows import long_bodies
 from nodes import cluster_attack, dress, launch
 
+# One user, and strangers: beyond `limits.connections_per_user` its connections are theirs.
 ATTACK = cluster_attack(
-    aims_at="what waits at a front end for its link", seconds=(2.0, 8.0))
+    aims_at="what waits at a front end for its link", accounts=1 + 4, seconds=(2.0, 8.0))
 HANDS = 3
 
 

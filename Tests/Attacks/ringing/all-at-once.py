@@ -6,7 +6,7 @@ from registry import Attack
 USERS, CALLS = 49, 60  # as many users as one call invites
 ATTACK = Attack(aims_at="users who are lost together", rules=(20, 31, 32),
                 accounts=USERS + CALLS, config="limits = { requests_per_second = 100000 }\n",
-                seconds=(2.0, 8.0))
+                seconds=(4.0, 8.0))
 
 
 def prepare(scene):
