@@ -157,6 +157,12 @@ public final class EventLoop: @unchecked Sendable {
         return now - turnBegan >= Self.longTurn
     }
 
+    /// A moment for `isLong`.
+    public var mark: Int64 { stopwatch() }
+
+    /// Whether what has begun then had its time: the rest of it should have the next turn.
+    public func isLong(since mark: Int64) -> Bool { stopwatch() - mark >= Self.longTurn }
+
     /// A thread other than the owner's must not come here.
     func assertOwner(_ caller: StaticString = #function) {
         assert(pthread_equal(owner, pthread_self()) != 0, "\(caller) on a foreign thread")
@@ -191,9 +197,7 @@ extension EventLoop {
         awaiting = []
         for (place, connection) in connections.enumerated() {
             connection.takeTurn()
-            guard stopwatch() - begun >= Self.longTurn, place + 1 < connections.count else {
-                continue
-            }
+            guard isLong(since: begun), place + 1 < connections.count else { continue }
             let new = awaiting
             awaiting = []
             for connection in connections[(place + 1)...] + new { callInNextTurn(connection) }

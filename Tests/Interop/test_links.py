@@ -13,7 +13,7 @@ from websockets.exceptions import WebSocketException
 
 from agent import free_port, wait_for
 from calls import changes, ended, invite, states
-from cluster import answers, shown, stands_by, tool
+from cluster import answers, owns, shown, stands_by, tool
 from device import Device
 from link import RawLink, counted, frame, word
 from raw import TEXT, RawSocket
@@ -413,6 +413,27 @@ def test_what_is_long_waits_for_the_link_and_keeps_its_order(linked):
     for asker in askers:
         assert asker.status_line() == 200
         asker.close()
+
+
+def test_clients_come_back_whose_hellos_are_more_than_a_link_takes_at_once(linked):
+    owner, b, c = linked(', link_buffer = "1MB"')
+    clients = [RawSocket(b.port).upgrade() for _ in range(30)]
+    for number, client in enumerate(clients):
+        hello = json.dumps({"id": 0, "op": "hello", "data": {
+            "token": f"dev:user-{number}", "device": "phone"}})
+        client.send(web_frame(TEXT, hello.encode() + b" " * 60_000))
+        assert client.message()["ok"]
+
+    def is_served(client):
+        return "ok" in client.send_json({"id": 1, "op": "ping"}).message()
+
+    owner.crash()
+    wait_for("another owner", lambda: owns(b) or owns(c))
+    for client in clients:
+        wait_for("an answer", lambda one=client: is_served(one))
+        client.close()
+    said = b.log_text().splitlines()
+    assert len([line for line in said if '"linked"' in line and '"epoch":"2"' in line]) == 1
 
 
 def test_there_are_so_many_links_and_no_more(linked):

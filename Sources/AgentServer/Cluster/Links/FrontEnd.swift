@@ -47,6 +47,8 @@ final class FrontEnd {
     private(set) lazy var owner = OwnerLink(self)
     /// Who owned when the link was there last.
     private(set) var ownerName = ""
+    /// Clients that the owner has still to be told of.
+    private var returning: [FrontClient] = []
     var socketUsers = SocketUsers()
     /// Clients that are sent away, some at a time.
     private var goers: [FrontClient] = []
@@ -136,7 +138,8 @@ final class FrontEnd {
 
     func client(of link: ClientLink) -> FrontClient { clients[link.index] }
 
-    /// The client has a stream from now on, if it had none.
+    /// The client has a stream from now on, if it had none. Whoever has a session of before this
+    /// link is presented with it.
     func stream(of client: FrontClient) -> StreamID {
         if let stream = client.stream { return stream }
         let host =
@@ -145,6 +148,9 @@ final class FrontEnd {
         let stream = newStream(StreamOpening(host: host, agent: client.link.agent ?? ""))
         client.stream = stream
         streams[stream] = client
+        if let before = client.state.returns() {
+            owner.send { $0.append(.returns(stream, before)) }
+        }
         return stream
     }
 
@@ -186,20 +192,25 @@ final class FrontEnd {
         linked(name)
         forgetStreams()
         guard case .present(let isSame) = state.links(epoch) else { return }
-        for client in clients where client.link.isWebSocket && !client.isLeaving {
-            guard isSame || !client.state.isBusy else {
-                sendAway([client])
+        returning = clients.filter { $0.link.isWebSocket && !$0.isLeaving }
+        if !isSame { sendAway(returning.filter(\.state.isBusy)) }
+        presentSome()
+    }
+
+    /// Presents clients to the owner, as many as the link takes; when it has room again, others
+    /// follow.
+    func presentSome() {
+        while !owner.isBusy, let client = returning.popLast() {
+            guard client.link.isWebSocket, !client.isLeaving, client.state.session != nil else {
                 continue
             }
-            guard let before = client.state.returns() else { continue }
-            let stream = stream(of: client)
-            owner.send { $0.append(.returns(stream, before)) }
+            _ = stream(of: client)
         }
     }
 
     /// Numbers of streams mean something over one link only.
     private func forgetStreams() {
-        (streams, lastStream) = ([:], 0)
+        (streams, lastStream, returning) = ([:], 0, [])
         let asked = inquiries
         inquiries = [:]
         for done in asked.values { done(ownerLost) }

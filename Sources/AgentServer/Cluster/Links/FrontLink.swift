@@ -67,8 +67,26 @@ final class FrontLink: ConnectionHandler {
         guard owner?.maySpeak == true else { return end() }
         heardAt = Clock.bootMilliseconds()
         decoder.add(bytes)
+        hear()
+    }
+
+    func connectionHasTurn(_ connection: Connection) {
+        guard owner?.maySpeak == true else { return end() }
+        hear()
+    }
+
+    /// Carries out what came, as much as a turn has time for: after a takeover all clients of a
+    /// node show their tokens at once.
+    private func hear() {
+        let begun = transport.loop.mark
         do throws(LinkFault) {
-            while !isOver, let message = try decoder.next() { try carryOut(message) }
+            while !isOver, let message = try decoder.next() {
+                try carryOut(message)
+                guard transport.loop.isLong(since: begun) else { continue }
+                transport.pauseReading()
+                return transport.notifyInNextTurn()
+            }
+            transport.resumeReading()
         } catch .foreignEpoch(Term.alone.epoch) {
             // It has looked at this node before that owned.
             end()

@@ -164,6 +164,7 @@ final class OwnerLink: ConnectionHandler {
     }
 
     func connectionDrained(_ connection: Connection) {
+        front.presentSome()
         front.waitingGoOn()
         front.restEnds()
     }
