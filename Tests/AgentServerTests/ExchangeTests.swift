@@ -1,6 +1,5 @@
 // What leaves when, what the store gets, and what happens when it fails.
 
-import AgentCore
 import CallCore
 import CallModel
 import CallWire
@@ -9,6 +8,7 @@ import Storage
 import StoreContract
 import Testing
 
+@testable import AgentCore
 @testable import AgentServer
 
 @Suite struct ExchangeTests {
@@ -62,6 +62,83 @@ import Testing
         #expect(rig.store.batches.map(\.count) == [50])
         rig.commit()
         #expect(rig.clients.news().count == 50)
+    }
+
+    /// Has so many calls made by one batch, and returns the numbers of their requests.
+    private func storeCalls(_ count: Int, _ rig: ExchangeRig) -> [UInt64] {
+        let numbers = (0..<count).map { _ in rig.ask(invite("bob")) }
+        rig.turn()
+        return numbers
+    }
+
+    @Test func ofVeryManyEffectsBehindOneCommitATurnPerformsSome() throws {
+        let rig = try ExchangeRig()
+        defer { rig.close() }
+        let numbers = storeCalls(2_000, rig)
+        var (told, turns) = ([String](), [Int]())
+        rig.loop.atEndOfTurn {
+            let news = rig.clients.news()
+            if !news.isEmpty { turns.append(news.count) }
+            told += news
+            if told.count == 2_000 { rig.loop.stop() }
+        }
+        let last = rig.ask(.list(ListQuery()))
+        rig.commit()
+        #expect(rig.exchange.hasOpenCommits && rig.exchange.isBehind)
+        rig.run()
+        #expect(told == numbers.map { "reply \($0)" })
+        #expect(turns.allSatisfy { $0 <= Exchange.performedMax } && turns.count <= 9)
+        rig.turn()
+        #expect(rig.store.queries.count == 1, "page \(last) comes behind them")
+        #expect(!rig.exchange.hasOpenCommits && !rig.exchange.isBehind)
+    }
+
+    @Test func theNextBatchGoesToTheStoreWhileEffectsHaveTheirTurns() throws {
+        let rig = try ExchangeRig()
+        defer { rig.close() }
+        let numbers = storeCalls(1_000, rig)
+        let next = rig.ask(invite("carol"))
+        rig.commit()
+        #expect(rig.store.batches.count == 2)
+        rig.commit()
+        var told = rig.clients.news()
+        #expect(told.count == Exchange.performedMax)
+        rig.loop.atEndOfTurn {
+            told += rig.clients.news()
+            if told.count == 1_001 { rig.loop.stop() }
+        }
+        rig.run()
+        #expect(told == (numbers + [next]).map { "reply \($0)" })
+    }
+
+    @Test func whereMuchComesInEveryTurnTheQueueDoesNotGrow() throws {
+        let rig = try ExchangeRig()
+        defer { rig.close() }
+        _ = storeCalls(2_000, rig)
+        rig.commit()
+        var (asked, told, most) = (2_000, 0, 0)
+        for _ in 0..<60 {
+            for _ in 0..<700 { rig.ask(invite()) }
+            asked += 700
+            rig.turn()
+            if rig.store.isCommitting { rig.commit() }
+            told += rig.clients.news().count
+            most = max(most, asked - told)
+        }
+        #expect(most <= 2_700 && asked - told < 1_000)
+    }
+
+    @Test func whatWasDurableBeforeTheStoreFailedIsTold() throws {
+        let rig = try ExchangeRig()
+        defer { rig.close() }
+        let numbers = storeCalls(1_000, rig)
+        rig.commit()
+        let lost = rig.ask(invite("carol"))
+        rig.turn()
+        rig.fail()
+        let told = rig.clients.news()
+        #expect(told.prefix(1_000) == numbers.map { "reply \($0)" }[...])
+        #expect(!told.contains("reply \(lost)"))
     }
 
     @Test func policiesAreAskedBeforeTheCommit() throws {

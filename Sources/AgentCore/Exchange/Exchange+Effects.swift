@@ -109,24 +109,48 @@ extension Exchange {
         return .name(user, name, from: .server)
     }
 
-    /// Performs what nothing holds back. Performing may feed: that only adds to the queue.
+    /// Performs what nothing holds back, as far as this turn may. Performing may feed: that only
+    /// adds to the queue.
     func drain() {
-        guard !isDraining, queue.hasReady else { return }
+        guard mustPerform, !isDraining, share > 0 || owed > 0 else { return }
         isDraining = true
         let deliverer = deliverer
-        var items: [Effects.Item] = []
+        var (items, place) = ([Effects.Item](), left)
         swap(&items, &leaving)
-        while queue.takeReady(into: &items) {
-            for place in items.indices {
+        repeat {
+            let start = place
+            while place < items.count, share > 0 || place - start < owed {
+                share -= 1
                 switch items.take(at: place, leaving: .notice(StoreTicket(0))) {
                 case .effect(let effect): perform(effect, by: deliverer)
                 case .notice(let ticket): stored(ticket, .durable)
                 }
+                place += 1
             }
+            owed -= place - start
+            performed += place - start
+            guard place == items.count else { break }
             items.removeTaken()
-        }
+            place = 0
+        } while (share > 0 || owed > 0) && queue.takeReady(into: &items)
         swap(&items, &leaving)
+        left = place
         isDraining = false
+    }
+
+    /// What a turn performs of effects that have waited: behind a slow commit they may be very
+    /// many, and whoever waits for something else must not feel them.
+    static let performedMax = 512
+
+    /// The next turn performs some, but more than were added in this one: else the queue would grow
+    /// for as long as so many come.
+    private func renewShare() {
+        (share, owed) = (Self.performedMax, 0)
+        guard mustPerform else { return countBefore = nil }
+        let count = effectCount
+        if let countBefore { owed = (count - countBefore + performed) * 9 / 8 }
+        (countBefore, performed) = (count, 0)
+        shell.endTurn(after: 0)
     }
 
     func perform(_ effect: Effect, by deliverer: (any Deliverer)?) {
@@ -134,7 +158,9 @@ extension Exchange {
         case .reply(let request, let reply): deliverer?.deliver(reply, to: request)
         case .welcome(let request, let calls, let more):
             deliverer?.deliver(welcome: calls, more: more, to: request)
-        case .send(let receivers, let event): deliverer?.deliver(event, to: receivers)
+        case .send(let receivers, let event):
+            share -= receivers.count
+            deliverer?.deliver(event, to: receivers)
         case .replace(let address): deliverer?.replace(address)
         case .tell(let report): policies?.tell(named(report))
         case .recall(let id): find(.call(id), for: .call(id))
@@ -149,6 +175,7 @@ extension Exchange {
 
     /// A turn is over: what it changed goes to the store, unless more of it is about to come.
     public func endTurn() {
+        drain()
         policies?.flush()
         // By now, not by the turn's beginning.
         turn = nil
@@ -156,6 +183,7 @@ extension Exchange {
         if mayGrow { shell.endTurn(after: Self.batchWaits) } else { submit() }
         policies?.flush()
         turn = nil
+        renewShare()
     }
 
     /// Whether the batch that gathers had better wait for the policies at work: what begins and

@@ -87,10 +87,10 @@ extension Exchange {
         tellFailure(error)
         storeFailures += 1
         guard isReady else { return }
-        if shows(.failureOverlooked) {
-            queue.batchIsDurable()
-            drain()
-        }
+        if shows(.failureOverlooked) { queue.batchIsDurable() }
+        // What was durable before waits for its turn only.
+        share = .max
+        drain()
         isReady = false
         journal?.noteOutage("the store failed: \(error)", isAnother: isAnother, at: now())
         traces = RequestTraces()

@@ -46,8 +46,18 @@ public final class Exchange {
     public let shell: any Shell
     let seed: UInt64
     var queue = Effects()
-    /// What is being performed; kept for its memory.
+    /// What is performed, and what the last turn left of it; kept for its memory.
     var leaving: [Effects.Item] = []
+    /// So many of `leaving` are performed.
+    var left = 0
+    /// For so many effects and receivers this turn has room; the next turns perform the rest.
+    var share = Exchange.performedMax
+    /// So many effects it must perform anyway.
+    var owed = 0
+    /// So many it has performed.
+    var performed = 0
+    /// So many waited when it began; nil: none had to.
+    var countBefore: Int?
     /// The memory of effects that were sorted, for the next ones.
     var spentEffects: [Effect] = []
     var isDraining = false
@@ -265,7 +275,7 @@ public final class Exchange {
     public var overload: Refusal? {
         guard isReady else { return .notReady }
         let isLate = commitAge > limits.commitWithin && store?.isCommitting == true
-        guard isLate || queue.count * Self.effectBytes > limits.heldBytes else { return nil }
+        guard isLate || effectCount * Self.effectBytes > limits.heldBytes else { return nil }
         return Refusal(
             .unavailable, "the store is behind: repeat with the same key", retryAfter: 1_000)
     }
@@ -293,15 +303,21 @@ public final class Exchange {
     }
 
     /// Whether so many effects wait for the store that its next batch will take long.
-    public var isBehind: Bool { queue.count >= Self.effectsOfABatch }
+    public var isBehind: Bool { effectCount >= Self.effectsOfABatch }
 
     static let effectsOfABatch = 128
 
     /// What one waiting effect takes, roughly: most hold a call.
     static let effectBytes = 1_024
 
-    /// Whether something waits for the store.
-    public var hasOpenCommits: Bool { queue.isOpen }
+    /// Effects that wait.
+    var effectCount: Int { queue.count + leaving.count - left }
+
+    /// Whether effects wait for nothing but their turn.
+    var mustPerform: Bool { left < leaving.count || queue.hasReady }
+
+    /// Whether something waits for the store, or for a turn behind it.
+    public var hasOpenCommits: Bool { queue.isOpen || mustPerform }
 
     /// For how long the oldest of it has waited for the store; 0 where nothing does.
     public var commitAge: Milliseconds { queue.openSince.map { now() - $0 } ?? 0 }
