@@ -220,8 +220,7 @@ public struct Switchboard: Sendable {
 
     private mutating func advance(to moment: Moment) {
         if moment > now { (now, fired) = (moment, 0) }
-        while fired < Self.firedAtOnce, let key = wheel.next(upTo: now.milliseconds) {
-            fired += 1
+        while let key = wheel.next(upTo: now.milliseconds, &fired, of: Self.firedAtOnce) {
             switch TimerKey(key) {
             case .call(let slot): fireDeadlines(of: slot)
             case .user(let place): userIsLost(place)

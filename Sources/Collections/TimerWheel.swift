@@ -36,6 +36,10 @@ package struct TimerWheel: Sendable {
     private var tails = [Int32](repeating: none, count: levels * 256 + 1)
     private var occupied = [UInt64](repeating: 0, count: levels * 4)
     private var tick: Int64
+    /// The slot that the tick has entered and that has timers left; -1: none.
+    private var entered = none
+    /// So many timers are moved to lower levels at the price of one that comes out.
+    private static let movedForOne = 64
     /// Timers in the wheel.
     package private(set) var count = 0
 
@@ -82,13 +86,25 @@ package struct TimerWheel: Sendable {
 
     /// The key of a timer whose moment has come, in order of their moments; nil: no more.
     package mutating func next(upTo now: Int64) -> UInt64? {
-        while true {
+        var spent = 0
+        return next(upTo: now, &spent, of: .max)
+    }
+
+    /// The same, as long as less than `most` is spent. Where very many timers have to be moved
+    /// before the next one is known, nothing comes out until later calls have moved the rest.
+    package mutating func next(upTo now: Int64, _ spent: inout Int, of most: Int) -> UInt64? {
+        while spent < most {
             let first = heads[Int(Self.due)]
             if first != Self.none {
+                spent += 1
                 let key = nodes[Int(first)].key
                 unlink(first)
                 release(first)
                 return key
+            }
+            if entered != Self.none {
+                spent += moveSome()
+                continue
             }
             guard tick < now else { return nil }
             guard let start = nextOccupied, start <= now else {
@@ -96,13 +112,14 @@ package struct TimerWheel: Sendable {
                 return nil
             }
             tick = start
-            enterSlots()
+            enterSlot()
         }
+        return nil
     }
 
     /// A moment not later than that of any timer; nil: there is none.
     package var nextDeadline: Int64? {
-        if heads[Int(Self.due)] != Self.none { return tick }
+        if heads[Int(Self.due)] != Self.none || entered != Self.none { return tick }
         return nextOccupied
     }
 
@@ -132,18 +149,26 @@ package struct TimerWheel: Sendable {
         }
     }
 
-    /// Moves the timers of the slots that begin at the current tick to where they now belong.
-    private mutating func enterSlots() {
-        for level in (0..<Self.levels).reversed() {
-            let place = level * 256 + Int(tick >> Int64(level * 8) & 255)
-            var index = heads[place]
-            while index != Self.none {
-                let next = nodes[Int(index)].next
-                unlink(index)
-                link(index)
-                index = next
-            }
+    /// Finds the one occupied slot that begins at the current tick.
+    private mutating func enterSlot() {
+        for level in 0..<Self.levels {
+            let place = Int32(level * 256) + Int32(tick >> Int64(level * 8) & 255)
+            if heads[Int(place)] != Self.none { entered = place }
         }
+    }
+
+    /// Moves timers of the slot that was entered to where they now belong; returns the price.
+    private mutating func moveSome() -> Int {
+        for _ in 0..<Self.movedForOne {
+            let index = heads[Int(entered)]
+            guard index != Self.none else {
+                entered = Self.none
+                return 0
+            }
+            unlink(index)
+            link(index)
+        }
+        return 1
     }
 
     private mutating func link(_ index: Int32) {

@@ -104,4 +104,61 @@ import Testing
         }
         #expect(steps <= 6)
     }
+
+    @Test func ofASlotWithVeryManyTimersEachCallMovesSome() {
+        var wheel = TimerWheel(at: 0)
+        let start: Int64 = 65_536
+        for key in 0..<50_000 as Range<UInt64> {
+            _ = wheel.schedule(key, at: start + 1 + Int64(key))
+        }
+        var (calls, first) = (0, UInt64?.none)
+        while first == nil, calls < 100 {
+            #expect(wheel.nextDeadline.map { $0 <= start } == true)
+            var spent = 0
+            first = wheel.next(upTo: start + 1, &spent, of: 256)
+            #expect(spent <= 256)
+            calls += 1
+        }
+        #expect(first == 0 && calls == 4)
+        #expect(wheel.nextDeadline == start + 2)
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func whatChangesWhileTimersAreMovedComesOutInOrderToo(_ seed: UInt64) {
+        var dice = SeededGenerator(seed: seed)
+        var (wheel, model) = (TimerWheel(at: 0), [UInt64: Int64]())
+        var handles: [UInt64: TimerHandle] = [:]
+        var (now, key, fired): (Int64, UInt64, [Int64]) = (0, 0, [])
+        for step in 0..<400 {
+            for _ in 0..<(step < 200 ? 50 : 0) {
+                key += 1
+                let at = now + Int64.random(in: 0...200_000, using: &dice)
+                handles[key] = wheel.schedule(key, at: at)
+                model[key] = at
+            }
+            if let one = model.keys.min(), let handle = handles[one], step.isMultiple(of: 2) {
+                let at = now + Int64.random(in: 0...70_000, using: &dice)
+                wheel.move(handle, to: at)
+                model[one] = at
+            }
+            if let one = model.keys.max(), let handle = handles[one], step.isMultiple(of: 3) {
+                wheel.cancel(handle)
+                model[one] = nil
+            }
+            now += Int64.random(in: 0...3_000, using: &dice)
+            if step >= 200 { now += 70_000 }
+            var spent = 0
+            let least = model.values.min() ?? .max
+            #expect(wheel.nextDeadline.map { $0 <= max(least, now) } ?? (least == .max))
+            while let out = wheel.next(upTo: now, &spent, of: step < 200 ? 4 : 400) {
+                guard let at = model.removeValue(forKey: out) else {
+                    Issue.record("\(out) comes out twice")
+                    continue
+                }
+                #expect(at <= now && at <= (model.values.min() ?? .max))
+                fired.append(at)
+            }
+        }
+        #expect(model.isEmpty && wheel.count == 0 && fired.count > 9_000)
+    }
 }
