@@ -86,6 +86,67 @@ import WebProtocols
     }
 }
 
+@Suite struct LongPollsTests {
+    private final class Rig {
+        let waiter: LoopWaiter
+        let polls: LongPolls
+        /// The numbers of the requests that are answered.
+        var answered: [Int] = []
+
+        init() throws {
+            waiter = try LoopWaiter()
+            polls = LongPolls(on: waiter.loop, Pieces(on: waiter.loop))
+        }
+
+        func ask(_ numbers: Range<Int>, by name: String) {
+            for number in numbers {
+                polls.wait(25_000, by: name, for: { $0 ? .json(200, [:]) : nil }) { _ in
+                    self.answered.append(number)
+                }
+            }
+        }
+
+        /// What the next look answers.
+        func look() throws -> [Int] {
+            let before = answered.count
+            try waiter.wait(for: "a look") { [self] in answered.count > before }
+            return Array(answered[before...])
+        }
+    }
+
+    @Test func theNewestTakesThePlaceOfTheOldestOfTheSamePerson() throws {
+        let rig = try Rig()
+        defer { rig.waiter.close() }
+        rig.ask(0..<1, by: "bob")
+        rig.ask(1..<LongPolls.mostOfOne + 3, by: "ann")
+        #expect(rig.answered.isEmpty, "those who ask anew would never rest")
+        #expect(try rig.look() == [1, 2])
+        rig.ask(200..<201, by: "ann")
+        #expect(try rig.look() == [3])
+    }
+
+    @Test func theNewestTakesThePlaceOfTheOldestOfWhoHasMost() throws {
+        let rig = try Rig()
+        defer { rig.waiter.close() }
+        let others = LongPolls.most / LongPolls.mostOfOne - 1
+        rig.ask(0..<50, by: "bob")
+        for other in 0..<others {
+            rig.ask(50 + other * 100..<150 + other * 100, by: "user \(other)")
+        }
+        rig.ask(950..<1_000, by: "carl")
+        rig.ask(1_000..<1_001, by: "ann")
+        let lost = try rig.look()
+        #expect(lost.count == 1 && (50..<950).contains(lost[0]) && lost[0] % 100 == 50)
+    }
+
+    @Test func noMoreThanThatIsKept() throws {
+        let rig = try Rig()
+        defer { rig.waiter.close() }
+        rig.ask(0..<5_000, by: "ann")
+        #expect(rig.answered.count == 5_000 - LongPolls.most - LongPolls.mostOfOne)
+    }
+}
+
 @Suite struct CallChangesTests {
     private func call(_ number: UInt64, _ revision: UInt32) -> Call {
         var call = Call(

@@ -9,13 +9,14 @@ import WebProtocols
 final class LongPolls {
     /// Milliseconds between two looks.
     static let lookEvery: Int64 = 200
-    /// Requests that wait at once; one more is answered at once.
+    /// Requests that wait at once; as many again may have lost their place since the last look.
     static let most = 1_000
     /// Of those, of one person.
     static let mostOfOne = 100
 
     private struct Waiting {
-        let until: Int64
+        /// 0: another one has its place.
+        var until: Int64
         let name: String
         /// The answer; nil: nothing has come. In the last look it always answers.
         let answer: (_ isLast: Bool) -> HTTPResponse?
@@ -23,8 +24,9 @@ final class LongPolls {
     }
 
     private let pieces: Pieces
+    /// The oldest first.
     private var waiting: [Waiting] = []
-    /// How many wait, those that are being looked at too, and of whom.
+    /// How many of them have a place, and of whom they are.
     private var count = 0
     private var counts: [String: Int] = [:]
     private var timer: Timer?
@@ -41,15 +43,29 @@ final class LongPolls {
         _ patience: Int, by name: String, for answer: @escaping (_ isLast: Bool) -> HTTPResponse?,
         _ respond: @escaping (HTTPResponse) -> Void
     ) {
-        let mayWait =
-            patience > 0 && count < Self.most && counts[name, default: 0] < Self.mostOfOne
-        if let response = answer(!mayWait) { return respond(response) }
+        let response = answer(patience <= 0) ?? (makesRoom(for: name) ? nil : answer(true))
+        if let response { return respond(response) }
         waiting.append(
             Waiting(
                 until: Clock.bootMilliseconds() + Int64(patience), name: name, answer: answer,
                 respond: respond))
         note(1, of: name)
         if timer?.isArmed == false, !isLooking { timer?.arm(after: Self.lookEvery) }
+    }
+
+    /// Whether there is a place for one more. Nobody tells that a request was given up, so if all
+    /// places are taken it gets the oldest one of the same person, else of who has most. The next
+    /// look answers that one: if it came at once, pages that ask anew would never rest.
+    private func makesRoom(for name: String) -> Bool {
+        let isFull = counts[name, default: 0] >= Self.mostOfOne
+        guard isFull || count >= Self.most else { return true }
+        let loser = isFull ? name : counts.max { $0.value < $1.value }?.key
+        guard waiting.count - count < Self.most,
+            let oldest = waiting.firstIndex(where: { $0.until > 0 && $0.name == loser })
+        else { return false }
+        waiting[oldest].until = 0
+        note(-1, of: waiting[oldest].name)
+        return true
     }
 
     private func note(_ change: Int, of name: String) {
@@ -60,18 +76,20 @@ final class LongPolls {
 
     private func look() {
         isLooking = true
-        var rest = waiting[...]
-        waiting = []
+        var (place, left) = (0, waiting.count)
         pieces.run { [weak self] in
-            guard let self, let next = rest.popFirst() else {
+            guard let self, left > 0 else {
                 self?.looked()
                 return false
             }
+            left -= 1
+            let next = waiting[place]
             if let response = next.answer(next.until <= Clock.bootMilliseconds()) {
-                note(-1, of: next.name)
+                waiting.remove(at: place)
+                if next.until > 0 { note(-1, of: next.name) }
                 next.respond(response)
             } else {
-                waiting.append(next)
+                place += 1
             }
             return true
         }

@@ -138,7 +138,8 @@ export async function repeat(signal, milliseconds, turn) {
   }
 }
 
-// Milliseconds of news that are shown at once: nobody reads faster, and the page has time.
+// Milliseconds of news that are shown at once: nobody reads faster, and the page has time. It is
+// also how long a page rests that was told nothing at once, because too many wait.
 const GATHER = 300;
 
 /**
@@ -166,8 +167,7 @@ export async function follow(signal, path, query, begin, news) {
       }
       after = page.after;
       if (page.reset) break;
-      if (!page.items.length) continue;
-      news(page.items);
+      if (page.items.length) news(page.items);
       await pause(GATHER, signal);
     }
   }
