@@ -50,6 +50,29 @@ def test_who_adds_too_many_is_refused_and_not_who_called(make_agent):
     assert invite(alice, "carl", mode="advanced"), "of her two calls this is the second"
 
 
+@pytest.mark.parametrize("plugin, options", [
+    ("busy", "{ lines = 4 }"), ("desk-hours", '{ lines = 4, hours = "00:00-24:00" }')])
+def test_nobody_takes_all_lines_of_an_account_alone(make_agent, plugin, options):
+    config = 'answer_for = { "desk" }\n' + listed(
+        plugin, "auto-accept", **{plugin.replace("-", "_"): options},
+        auto_accept='{ allow = { "*" }, wait = "0s" }')
+    agent = make_agent(config).start()
+    zoe, yan = agent.connect("zoe"), agent.connect("yan")
+
+    def ask(caller):
+        caller.forget()
+        call = invite(caller, "desk", mode="advanced")
+        (desk,) = caller.event("call.changed")["changes"]
+        return call, desk["state"]
+
+    calls, taken = zip(*(ask(zoe) for _ in range(3)))
+    assert taken == ("joined", "joined", "rejected")
+    assert ask(yan)[1] == "joined"
+    for call in calls:
+        zoe.ok("call.end", call_id=call)
+    assert ask(zoe)[1] == "joined"
+
+
 def test_who_is_blocked_adds_nobody_to_a_call(make_agent):
     config = listed("blocklist", blocklist='{ callers = { "spam-*" }, dial = true }')
     agent = make_agent(config).start()
