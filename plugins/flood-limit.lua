@@ -2,7 +2,8 @@
 --
 -- A user may call so often, to whomever and into calls under way, and an account that the plugins
 -- answer for takes so many from everybody together, within a sliding window. Refused attempts do
--- not count.
+-- not count. `accepts` divided by `calls` callers together can use an account's window up, five by
+-- default: it keeps work from the account, but others find it busy meanwhile. `calls` bounds each.
 --
 -- Options
 --   calls      calls that one caller may place                      20
