@@ -93,7 +93,16 @@ public final class StateDirectory: Sendable {
 
     /// Where the database is a link to that of another directory, as after a move to a larger disk,
     /// locks that directory: two servers would otherwise own the same calls. Below 0: it is none.
+    ///
+    /// A hard link tells no directory that could be locked, and whoever opens the file by its other
+    /// name, be it only to read a copy that is none, has another log and damages the store.
     private static func claimHome(of database: String) throws(StoreError) -> Int32 {
+        var status = stat()
+        if stat(database, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink > 1 {
+            throw StoreError(
+                .other, path: database, operation: "claiming the store",
+                detail: "it has a second name, a hard link: find -samefile shows it; keep one")
+        }
         guard isLink(database), let real = realpath(database, nil) else { return -1 }
         defer { free(real) }
         let target = String(cString: real)

@@ -24,6 +24,21 @@ import Testing
         withExtendedLifetime(linked) {}
     }
 
+    @Test func aDatabaseWithTwoNamesIsRefused() throws {
+        let folder = TemporaryFolder()
+        let (one, other) = ("\(folder.path)/one", "\(folder.path)/other")
+        let first = try StateDirectory(claiming: one)
+        try first.prepareDatabase()
+        try StateDirectory.make(at: other)
+        #expect(link("\(one)/callagent.db", "\(other)/callagent.db") == 0)
+        let error = #expect(throws: StoreError.self) { _ = try StateDirectory(claiming: other) }
+        #expect(error?.path == "\(other)/callagent.db")
+        #expect(error?.description.contains("hard link") == true)
+        #expect(unlink("\(one)/callagent.db") == 0)
+        _ = try StateDirectory(claiming: other)
+        withExtendedLifetime(first) {}
+    }
+
     @Test func aSecondStartNamesTheProcess() throws {
         let folder = TemporaryFolder()
         let first = try StateDirectory(claiming: folder.state)
