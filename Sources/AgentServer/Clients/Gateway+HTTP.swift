@@ -64,7 +64,11 @@ extension Gateway {
             let asker = try asker(of: request)
             note(asker.identity, over: endpoint)
             try request.refuseEncodings()
-            if let refusal = byteRateRefusal(of: asker.identity, over: endpoint) { throw refusal }
+            if let user = asker.identity.payer, isOverByteRate(user) {
+                // Before its token was read, nobody knew whose connection it is.
+                rest(endpoint, of: user)
+                throw byteRateRefusal
+            }
             noteReceived(request.body.count, from: asker.identity, over: endpoint)
             let body = try desk.decoder.request(
                 name, body: request.body, key: try request.only("Idempotency-Key"))

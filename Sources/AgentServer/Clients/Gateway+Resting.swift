@@ -70,19 +70,16 @@ extension Gateway {
         }
     }
 
+    /// Reads nothing more of a user over this connection for a while.
     func rest(_ endpoint: any Endpoint, of user: UserID) {
         guard let client = endpoint as? any RestingClient, !client.isResting else { return }
         client.rest()
         resting.append((client, user))
     }
 
-    /// Why a request over HTTP is not looked at: the user has sent too many bytes before. Nothing
-    /// more is read over its connection either: nobody knew before whose that is.
-    func byteRateRefusal(of identity: Identity, over endpoint: any Endpoint) -> Refusal? {
-        guard let user = identity.payer, isOverByteRate(user) else { return nil }
-        rest(endpoint, of: user)
-        return Refusal(
-            .rateLimited, "too many bytes in a moment", retryAfter: limits.restFor)
+    /// Why a request over HTTP is not looked at: the user has sent too many bytes before.
+    var byteRateRefusal: Refusal {
+        Refusal(.rateLimited, "too many bytes in a moment", retryAfter: limits.restFor)
     }
 
     /// Whether a user has sent more than their share, and has not paid for it yet.
