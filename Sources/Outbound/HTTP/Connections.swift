@@ -17,12 +17,13 @@ final class Connections {
     let gate = UnsafeMutablePointer<cossl_tls_gate>.allocate(capacity: 1)
     private var sockets: Set<Int32> = []
     private var secureSockets: Set<Int32> = []
-    /// The connections over which an answer has come, by their own ports, with the version of HTTP
-    /// that they speak.
+    /// The connections over which an answer has come, by their ends, with the version of HTTP that
+    /// they speak.
     private var answered: [Int: Int] = [:]
-    /// Closed connections that the peer had ended, by their own ports.
+    /// Closed connections that the peer had ended, by their ends.
     private var lost: Set<Int> = []
-    /// So many are remembered, to be asked about at once.
+    /// So many of each are remembered: of a connection that was reset only the own port is known
+    /// when it is closed.
     private static let lostMax = 1_000
 
     init() {
@@ -53,25 +54,42 @@ final class Connections {
         if isSecure { secureSockets.insert(socket) }
     }
 
-    /// The connection from this port is a new one.
-    func noteNew(from own: Int) {
-        answered[own] = nil
-        lost.remove(own)
+    /// Both ends of a connection: the system gives one port to connections to several places. Of an
+    /// IPv6 address its parts are mixed.
+    static func ends(own: Int, peer: IPAddress?, port: Int) -> Int {
+        guard let peer else { return own }
+        let words = peer.high ^ peer.low
+        return Int(truncatingIfNeeded: words ^ words >> 32) << 32 | port << 16 | own
     }
 
-    /// An answer has come over the connection from this port.
-    func noteAnswer(from own: Int, version: Int) { answered[own] = version }
-
-    /// The version of HTTP of an answer over the connection from this port; nil: none has come yet.
-    func version(from own: Int) -> Int? { answered[own] }
-
-    /// Whether the peer has ended the connection from this port.
-    func isLost(from own: Int) -> Bool {
-        lost.contains(own) || sockets(from: own).contains { Self.isOver($0) }
+    /// This connection is a new one.
+    func noteNew(_ ends: Int) {
+        answered[ends] = nil
+        lost.remove(ends)
+        lost.remove(ends & 0xFFFF)
     }
 
-    private func sockets(from own: Int) -> Set<Int32> {
-        sockets.filter { Self.port(of: $0, getsockname) == own }
+    /// An answer has come over the connection.
+    func noteAnswer(over ends: Int, version: Int) {
+        if answered.count >= Self.lostMax { answered.removeAll() }
+        answered[ends] = version
+    }
+
+    /// The version of HTTP of an answer over the connection; nil: none has come yet.
+    func version(over ends: Int) -> Int? { answered[ends] }
+
+    /// Whether the peer has ended the connection. Of one that was reset only the own port is known,
+    /// which says nothing of another one from there that is open.
+    func isLost(_ ends: Int) -> Bool {
+        let open = sockets(between: ends)
+        guard open.isEmpty else { return open.contains { Self.isOver($0) } }
+        let own = ends & 0xFFFF
+        return lost.contains(ends) || lost.contains(own)
+            || sockets(between: own).contains { Self.isOver($0) }
+    }
+
+    private func sockets(between ends: Int) -> Set<Int32> {
+        sockets.filter { Self.ends(of: $0) == ends }
     }
 
     private static func isOver(_ socket: Int32) -> Bool {
@@ -82,38 +100,43 @@ final class Connections {
 
     /// Closes a socket.
     func close(_ socket: Int32) -> Int32 {
-        if let own = Self.port(of: socket, getsockname) {
-            answered[own] = nil
-            if lost.count >= Self.lostMax { lost.removeAll() }
-            if Self.isOver(socket) { lost.insert(own) }
-        }
+        let ends = Self.ends(of: socket)
+        answered[ends] = nil
+        if lost.count >= Self.lostMax { lost.removeAll() }
+        if Self.isOver(socket) { lost.insert(ends) }
         sockets.remove(socket)
         secureSockets.remove(socket)
         return Glibc.close(socket)
     }
 
-    /// Breaks the connection between these ports: what is under way there ends at once, and nobody
-    /// uses it again.
-    func breakOff(from own: Int, to peers: Int) {
-        for socket in sockets(from: own) {
-            guard Self.port(of: socket, getpeername) == peers else { continue }
-            shutdown(socket, Int32(SHUT_RDWR))
-        }
+    /// Breaks the connection: what is under way there ends at once, and nobody uses it again.
+    func breakOff(_ ends: Int) {
+        for socket in sockets(between: ends) { shutdown(socket, Int32(SHUT_RDWR)) }
     }
 
-    private static func port(
+    /// The ends of a socket; of one that was reset the own port alone.
+    private static func ends(of socket: Int32) -> Int {
+        let peer = address(of: socket, getpeername)
+        return ends(
+            own: address(of: socket, getsockname)?.port ?? 0, peer: peer?.host,
+            port: peer?.port ?? 0)
+    }
+
+    private static func address(
         of socket: Int32,
         _ ask: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
-    ) -> Int? {
+    ) -> (host: IPAddress, port: Int)? {
         var address = sockaddr_storage()
         var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
         return withUnsafeMutablePointer(to: &address) { address in
             address.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
-                guard ask(socket, generic, &size) == 0 else { return nil }
+                let raw = UnsafeRawPointer(generic)
+                guard ask(socket, generic, &size) == 0,
+                    let host = IPAddress(socketAddress: raw)
+                else { return nil }
                 // IPv4 and IPv6 have it in the same place.
-                let raw = UnsafeRawPointer(generic).loadUnaligned(
-                    fromByteOffset: 2, as: UInt16.self)
-                return Int(UInt16(bigEndian: raw))
+                let port = raw.loadUnaligned(fromByteOffset: 2, as: UInt16.self)
+                return (host, Int(UInt16(bigEndian: port)))
             }
         }
     }

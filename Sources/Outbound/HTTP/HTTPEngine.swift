@@ -202,9 +202,9 @@ public final class HTTPEngine {
             answered[origin] = now
         case .failure(let failure):
             guard failure.kind == .timedOut, now - transfer.begunAt >= Self.silence,
-                answered[origin] ?? 0 < transfer.begunAt, let ports = transfer.ports
+                answered[origin] ?? 0 < transfer.begunAt, let ends = transfer.unanswered
             else { return }
-            connections.breakOff(from: ports.own, to: ports.peers)
+            connections.breakOff(ends)
         }
     }
 

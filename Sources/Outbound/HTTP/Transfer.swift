@@ -29,8 +29,8 @@ final class Transfer {
     private var refused: String?
     /// A socket was made for it since it was sent last.
     private var hasOpened = false
-    /// The own port of the connection over which it was sent last; nil: it was not.
-    private var port: Int?
+    /// The ends of the connection over which it was sent last; nil: it was not.
+    private var ends: Int?
     /// That had given an answer before.
     private var wasOnUsed = false
     /// It was sent again because its connection was closed.
@@ -182,10 +182,11 @@ final class Transfer {
         // A connection that another request made is reused without a new socket.
         ccurl_set_send_check(
             easy,
-            { owner, address, _, _, own in
-                guard let transfer = transfer(owner), transfer.mayBegin(at: address)
+            { owner, address, _, port, own in
+                guard let transfer = transfer(owner), let address, transfer.mayBegin(at: address)
                 else { return CURL_PREREQFUNC_ABORT }
-                transfer.begins(from: Int(own))
+                let peer = IPAddress(String(cString: address))
+                transfer.begins(Connections.ends(own: Int(own), peer: peer, port: Int(port)))
                 return CURL_PREREQFUNC_OK
             }, me)
     }
@@ -273,21 +274,19 @@ final class Transfer {
     /// Whether it may be sent to this address, the first time or once more: libcurl by itself sends
     /// a request up to six times when connections end that others used too. A stream that the
     /// server refused unread, on a connection that goes on, does not count.
-    private func mayBegin(at address: UnsafePointer<CChar>?) -> Bool {
-        guard queued.request.addresses.isOff || address.map({ admits($0) }) == true else {
-            return false
-        }
-        guard let port, connections.isLost(from: port) else { return true }
+    private func mayBegin(at address: UnsafePointer<CChar>) -> Bool {
+        guard queued.request.addresses.isOff || admits(address) else { return false }
+        guard let ends, connections.isLost(ends) else { return true }
         guard wasOnUsed, !isRepetition else { return false }
         isRepetition = true
         return true
     }
 
-    /// It is sent now, over the connection from this port.
-    private func begins(from own: Int) {
-        if hasOpened { connections.noteNew(from: own) }
-        (hasOpened, port) = (false, own)
-        let version = connections.version(from: own)
+    /// It is sent now, over the connection between these ends.
+    private func begins(_ ends: Int) {
+        if hasOpened { connections.noteNew(ends) }
+        (hasOpened, self.ends) = (false, ends)
+        let version = connections.version(over: ends)
         wasOnUsed = version != nil
         // If libcurl repeats it over HTTP/1.1, then not over the next of those that were idle.
         if version == 1 { ccurl_set_long(easy, CURLOPT_FRESH_CONNECT, 1) }
@@ -318,15 +317,14 @@ final class Transfer {
         guard code == CURLE_OK else {
             var failure = failure(code)
             if isCutOff, failure.kind == .connectionLost { failure.kind = .tooLarge }
-            if failure.kind == .connectionLost, !isRepetition, !hasAnswer, let port {
-                wasOvertaken = wasOnUsed || !connections.isLost(from: port)
+            if failure.kind == .connectionLost, !isRepetition, !hasAnswer, let ends {
+                wasOvertaken = wasOnUsed || !connections.isLost(ends)
             }
             return .failure(failure)
         }
         let isSecond = ccurl_get_long(easy, CURLINFO_HTTP_VERSION) == CURL_HTTP_VERSION_2_0
-        if ccurl_get_socket(easy) >= 0 {
-            connections.noteAnswer(
-                from: ccurl_get_long(easy, CURLINFO_LOCAL_PORT), version: isSecond ? 2 : 1)
+        if ccurl_get_socket(easy) >= 0, let ends {
+            connections.noteAnswer(over: ends, version: isSecond ? 2 : 1)
         }
         return .success(
             OutboundResponse(
@@ -334,14 +332,9 @@ final class Transfer {
                 version: isSecond ? 2 : 1))
     }
 
-    /// The ports of the connection that it was sent on; nil: it was not, or an answer has begun.
-    var ports: (own: Int, peers: Int)? {
-        guard ccurl_get_size(easy, CURLINFO_PRETRANSFER_TIME_T) > 0,
-            ccurl_get_long(easy, CURLINFO_RESPONSE_CODE) == 0
-        else { return nil }
-        return (
-            ccurl_get_long(easy, CURLINFO_LOCAL_PORT), ccurl_get_long(easy, CURLINFO_PRIMARY_PORT)
-        )
+    /// The ends of the connection that it was sent on; nil: it was not, or an answer has begun.
+    var unanswered: Int? {
+        ccurl_get_long(easy, CURLINFO_RESPONSE_CODE) == 0 ? ends : nil
     }
 
     private func failure(_ code: CURLcode) -> OutboundFailure {
@@ -355,7 +348,7 @@ final class Transfer {
         return OutboundFailure(
             isTooLarge ? .tooLarge : OutboundFailure.Kind(code),
             detail.map { String(cString: $0) } ?? "",
-            mayHaveArrived: port != nil)
+            mayHaveArrived: ends != nil)
     }
 }
 
