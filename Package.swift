@@ -163,10 +163,14 @@ let package = Package(
             swiftSettings: strict,
             // Retaining and releasing through a table of the linker costs 2 % of a request; and
             // what is installed needs no toolchain. Functions that are the same, as of generic
-            // types, are linked once.
+            // types, are linked once. Names for others that load the program are left out: nobody
+            // does, and they take a megabyte.
             linkerSettings: [
                 .unsafeFlags(
-                    ["-static-stdlib", "-Xlinker", "--icf=safe"], .when(configuration: .release))
+                    [
+                        "-static-stdlib", "-Xlinker", "--icf=safe", "-Xlinker",
+                        "--no-export-dynamic",
+                    ], .when(configuration: .release))
             ]),
         // tests
         tests("CollectionsTests", ["Collections", "CallModel"]),
