@@ -71,7 +71,7 @@ step() {
     packages) sh Tests/Packages/run.sh ;;
     interop) sh Tests/Interop/run.sh ;;
     instructions) instructions ;;
-    attacks) sh Tests/Attacks/run.sh ;;
+    attacks) attacks ;;
     cluster) sh Tests/Cluster/run.sh ;;
     autobahn) sh Tests/Autobahn/run.sh ;;
     esac
@@ -101,6 +101,15 @@ instructions() {
     python=$(sh Tests/Doubles/prepare.sh .build/interop Tests/Interop/requirements.txt) &&
         "$python" Tests/Benchmarks/instructions.py --connections 1 --most 95000 \
             callagent="$(swift build -c release --show-bin-path)/callagent"
+}
+
+# Also those that showed what only clients of a front end felt; with --full all that clients can do.
+attacks() {
+    sh Tests/Attacks/run.sh || return
+    set --
+    [ -n "$CALLAGENT_FULL" ] ||
+        set -- bad-tokens unread-documents idle-askers signed-requests one-moment
+    sh Tests/Attacks/run.sh --front-end "$@"
 }
 
 address_options="detect_leaks=0:suppressions='$PWD/Tests/address.suppressions'"

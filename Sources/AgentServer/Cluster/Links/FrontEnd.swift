@@ -311,7 +311,8 @@ final class FrontEnd {
             if client.isTool { response.headers.append(Self.nodeHeader, ownerName) }
             let path = client.fetches
             client.fetches = nil
-            if let path { documents[path] = (response, now) }
+            // A refusal is for whoever asked, not for all.
+            if let path, response.status == 200 { documents[path] = (response, now) }
             client.link.respond(response, isShared: path != nil)
             watch(client)
         case .ends(let stream, _, _) where inquiries[stream] != nil:
