@@ -116,6 +116,10 @@ public struct HTTPRequestParser: Sendable {
         try Self.checkHost(headers, start.minorVersion)
         // Who judges by `Host` judges what is asked for.
         if let host = start.host { headers.replace("Host", with: host) }
+        // A request of HTTP/1.0 without `Host` has one more now.
+        guard headers.fields.count <= limits.headerCount else {
+            throw .tooManyHeaders(limit: limits.headerCount)
+        }
         let framing = try BodyFraming(
             headers, minorVersion: start.minorVersion, limit: limits.body)
         var request = HTTPRequest(start.method, start.target, headers: headers)

@@ -146,6 +146,15 @@ import WebProtocols
         #expect(requests(in: text(1, 63)).error == .tooManyHeaders(limit: 64))
     }
 
+    /// One of HTTP/1.0 may have none; then it gets that of its target.
+    @Test func theHostOfTheTargetIsAHeaderToo() {
+        let limits = HTTPLimits(headerCount: 2)
+        let parsed = requests(in: wire("GET http://a/ HTTP/1.0\nX: 1\n\n"), limits: limits)
+        #expect(parsed.requests.first?.headers["Host"] == "a")
+        let more = requests(in: wire("GET http://a/ HTTP/1.0\nX: 1\nY: 1\n\n"), limits: limits)
+        #expect(more.error == .tooManyHeaders(limit: 2) && more.requests.isEmpty)
+    }
+
     @Test func bodiesAreTakenUpToTheirLimit() {
         let limits = HTTPLimits(body: 10)
         func plain(_ count: Int) -> [UInt8] {
