@@ -46,7 +46,7 @@ package struct TimerWheel: Sendable {
     /// An empty wheel that stands at `now`.
     package init(at now: Int64) { tick = now }
 
-    /// Puts `key` into the wheel; it comes out of `next(upTo:)` at `moment`.
+    /// Puts `key` into the wheel; it comes out of `next` at `moment`.
     package mutating func schedule(_ key: UInt64, at moment: Int64) -> TimerHandle {
         let index: Int32
         if free != Self.none {
@@ -84,14 +84,10 @@ package struct TimerWheel: Sendable {
         handle != .none && nodes[Int(handle.node)].at <= now
     }
 
-    /// The key of a timer whose moment has come, in order of their moments; nil: no more.
-    package mutating func next(upTo now: Int64) -> UInt64? {
-        var spent = 0
-        return next(upTo: now, &spent, of: .max)
-    }
-
-    /// The same, as long as less than `most` is spent. Where very many timers have to be moved
-    /// before the next one is known, nothing comes out until later calls have moved the rest.
+    /// The key of a timer whose moment has come, in order of their moments; nil: no more, or `most`
+    /// is spent: one for each timer that comes out, and for some that are moved. Where very many
+    /// have to be moved before the next one is known, nothing comes out until later calls have
+    /// moved the rest.
     package mutating func next(upTo now: Int64, _ spent: inout Int, of most: Int) -> UInt64? {
         while spent < most {
             let first = heads[Int(Self.due)]

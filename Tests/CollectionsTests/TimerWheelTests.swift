@@ -5,6 +5,14 @@ import Testing
 
 @testable import Collections
 
+extension TimerWheel {
+    /// The next key, whatever that costs.
+    fileprivate mutating func next(upTo now: Int64) -> UInt64? {
+        var spent = 0
+        return next(upTo: now, &spent, of: .max)
+    }
+}
+
 @Suite struct TimerWheelTests {
     /// What a wheel does, done slowly.
     private struct Model {

@@ -117,6 +117,8 @@ extension Exchange {
         let deliverer = deliverer
         var (items, place) = ([Effects.Item](), left)
         swap(&items, &leaving)
+        // Whoever counts meanwhile finds none left, not fewer than none.
+        left = 0
         repeat {
             let start = place
             while place < items.count, share > 0 || place - start < owed {
